@@ -1,0 +1,29 @@
+# Warnings and flags, as INTERFACE targets. Errors only where CMAKE_COMPILE_WARNING_AS_ERROR says so (CI).
+
+# Host-only code: C++20.
+add_library(host_options INTERFACE)
+target_compile_features(host_options INTERFACE cxx_std_20)
+target_compile_options(host_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor
+                                              -Wpedantic)
+
+# Kernel files and what is linked with them: C++17, for g++, clang++ and nvcc.
+add_library(kernel_options INTERFACE)
+target_compile_features(kernel_options INTERFACE cxx_std_17)
+target_compile_options(
+  kernel_options
+  INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-unknown-pragmas>"
+            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow;-Wreorder;-lineinfo>")
+target_include_directories(kernel_options INTERFACE "${PROJECT_SOURCE_DIR}")
+# Reports name files as a learner does: mine/m2_grouped_gemm.cu.
+target_compile_options(kernel_options
+                       INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+
+# A file with blanks has variables that nobody uses yet. Linked after kernel_options: the last flag wins.
+add_library(skeleton_options INTERFACE)
+set(skeleton_flags -Wno-unused-parameter -Wno-unused-variable -Wno-unused-function
+                   -Wno-unused-but-set-variable -Wno-unused-local-typedefs)
+string(REPLACE ";" "," skeleton_flags_of_nvcc "${skeleton_flags}")
+target_compile_options(
+  skeleton_options
+  INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${skeleton_flags}>"
+            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${skeleton_flags_of_nvcc};-diag-suppress=177,550>")
