@@ -1,0 +1,247 @@
+// m2_grouped_gemm: out[flat_id] = a[row] * w[expert]^T on tensor cores, rows gathered by flat id.
+//
+// A plain tiled GEMM with two changes: the rows of A are not consecutive but named by sorted_token_ids,
+// and the start of B depends on the expert of the block. Tiles of A and W travel through a ring of
+// STAGES buffers in shared memory: cp.async fills one while mma.sync works on another.
+//
+// Four warps compute a BLOCK_M x 64 tile. W is stored [N, D], so a row of the W tile is a column of
+// B = w^T: just what mma.sync's "col" operand wants, no transpose needed.
+//
+// The contract is drills/m2_grouped_gemm.h; the note is content/m2_grouped_gemm.md.
+#include <drills/m2_grouped_gemm.h>
+
+#include <drills/launch.h>
+#include <drills/ptx.h>
+
+namespace moe::DRILL_SIDE {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int BLOCK_N = 64;
+constexpr int BLOCK_K = 32;
+constexpr int STAGES = 3;
+constexpr int kChunk = 8;                         // bf16 values in one 16-byte cp.async
+constexpr int kChunksPerRow = BLOCK_K / kChunk;   // 4 threads load one row of a tile
+constexpr int kRowsPerPass = kThreads / kChunksPerRow;
+// Rows of 80 bytes: the eight rows that ldmatrix reads at once then start in different banks.
+constexpr int kRowPitch = BLOCK_K + 8;
+
+template <int BLOCK_M>
+struct SharedTiles {
+  __nv_bfloat16 a[STAGES][BLOCK_M][kRowPitch];  // (BLOCK_M, BLOCK_K) of gathered rows
+  __nv_bfloat16 w[STAGES][BLOCK_N][kRowPitch];  // (BLOCK_N, BLOCK_K) of w[expert]
+};
+
+struct Problem {
+  __nv_bfloat16* out;                     // [T*K, N]
+  const __nv_bfloat16* a;                 // [T, D] or [T*K, D]
+  const __nv_bfloat16* w;                 // [E, N, D]
+  const int32_t* sorted_token_ids;        // [capacity]
+  const int32_t* expert_ids;              // [capacity / BLOCK_M]
+  const int32_t* num_tokens_post_padded;  // [1]
+  int num_ids;                            // T*K, also the pad id
+  int top_k;
+  int num_experts;
+  int n;
+  int depth;
+  Rows rows;
+};
+
+template <int BLOCK_M>
+__global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
+  // Preconditions
+  constexpr int WARPS_M = BLOCK_M >= 32 ? 2 : 1;
+  constexpr int WARPS_N = kThreads / 32 / WARPS_M;
+  constexpr int WARP_M = BLOCK_M / WARPS_M;  // rows of the tile that one warp computes
+  constexpr int WARP_N = BLOCK_N / WARPS_N;  // and columns
+  constexpr int MMA_M = WARP_M / 16;
+  constexpr int MMA_N = WARP_N / 8;
+  static_assert(WARP_M % 16 == 0 && WARP_N % 16 == 0, "a warp computes whole 16 x 16 pieces");
+
+  auto& tiles = *dynamic_shared<SharedTiles<BLOCK_M>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % WARPS_M;
+  const int warp_n = thread / 32 / WARPS_M;
+  const int pid_m = static_cast<int>(blockIdx.x);
+  const int first_row = pid_m * BLOCK_M;
+  const int first_column = static_cast<int>(blockIdx.y) * BLOCK_N;
+
+  // The grid is made for the worst routing. Leave when this block lies at or behind
+  // *num_tokens_post_padded, or when its expert is outside [0, E). `expert` is expert_ids[pid_m].
+  // BEGIN m2.early_exit
+  // STUB: const int expert = 0;
+  if (first_row >= *p.num_tokens_post_padded) return;
+  const int expert = p.expert_ids[pid_m];
+  if (expert < 0 || expert >= p.num_experts) return;
+  // END m2.early_exit
+
+  // Each thread loads the same 16-byte chunk of rows my_row, my_row + 32, ... of both tiles.
+  const int my_row = thread / kChunksPerRow;
+  const int my_k = thread % kChunksPerRow * kChunk;
+  constexpr int kPassesA = (BLOCK_M + kRowsPerPass - 1) / kRowsPerPass;
+  constexpr int kPassesW = BLOCK_N / kRowsPerPass;
+
+  // The rows of A that this thread will load: a_rows[i] points at the first element of the row of A
+  // that belongs to row my_row + i * kRowsPerPass of the tile, or is nullptr for padding (flat ids of
+  // T*K) and for rows behind the tile. Which row of A a flat id means depends on p.rows. int64 offsets.
+  const __nv_bfloat16* a_rows[kPassesA] = {};
+  // BEGIN m2.gather
+#pragma unroll
+  for (int i = 0; i < kPassesA; ++i) {
+    const int row = my_row + i * kRowsPerPass;
+    const int flat_id = row < BLOCK_M ? p.sorted_token_ids[first_row + row] : p.num_ids;
+    if (flat_id < p.num_ids) {
+      const int a_row = p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id;
+      a_rows[i] = p.a + static_cast<int64_t>(a_row) * p.depth;
+    }
+  }
+  // END m2.gather
+  const __nv_bfloat16* w_expert = p.w + static_cast<int64_t>(expert) * p.n * p.depth;
+
+  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. Chunks of
+  // padding rows, behind column D or behind row N of W arrive as zeros: cp_async16's last argument.
+  // (The address must be a legal one even then: use the start of the array.)
+  const auto load_tiles = [&](int stage, int k0) {
+    // BEGIN m2.load
+    const int k = k0 + my_k;
+#pragma unroll
+    for (int i = 0; i < kPassesA; ++i) {
+      const int row = my_row + i * kRowsPerPass;
+      if (row >= BLOCK_M) break;
+      const bool valid = a_rows[i] != nullptr && k < p.depth;
+      cp_async16(&tiles.a[stage][row][my_k], valid ? a_rows[i] + k : p.a, valid);
+    }
+#pragma unroll
+    for (int i = 0; i < kPassesW; ++i) {
+      const int row = my_row + i * kRowsPerPass;
+      const int column = first_column + row;
+      const bool valid = column < p.n && k < p.depth;
+      cp_async16(&tiles.w[stage][row][my_k],
+                 valid ? w_expert + static_cast<int64_t>(column) * p.depth + k : p.w, valid);
+    }
+    // END m2.load
+  };
+
+  float accumulators[MMA_M][MMA_N][4] = {};
+
+  // Adds the product of the tiles in ring buffer `stage` to the accumulators.
+  const auto multiply_tiles = [&](int stage) {
+    // BEGIN m2.multiply
+#pragma unroll
+    for (int k = 0; k < BLOCK_K; k += 16) {
+      uint32_t a[MMA_M][4];
+      uint32_t b[MMA_N / 2][4];
+#pragma unroll
+      for (int i = 0; i < MMA_M; ++i) {
+        const int row = warp_m * WARP_M + i * 16 + lane % 16;
+        ldmatrix_x4(a[i], &tiles.a[stage][row][k + lane / 16 * 8]);
+      }
+#pragma unroll
+      for (int j = 0; j < MMA_N / 2; ++j) {
+        // Four 8x8 matrices: columns 0-7 of B with depth 0-7 and 8-15, then columns 8-15.
+        const int row = warp_n * WARP_N + j * 16 + lane / 16 * 8 + lane % 8;
+        ldmatrix_x4(b[j], &tiles.w[stage][row][k + lane / 8 % 2 * 8]);
+      }
+#pragma unroll
+      for (int i = 0; i < MMA_M; ++i) {
+#pragma unroll
+        for (int j = 0; j < MMA_N; ++j) {
+          const uint32_t column[2] = {b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]};
+          mma_m16n8k16(accumulators[i][j], a[i], column);
+        }
+      }
+    }
+    // END m2.multiply
+  };
+
+  // The ring: STAGES - 1 loads are under way before the first product. Every turn commits one group,
+  // an empty one at the end too, so that "all but STAGES - 2 groups" always means "the tile of this
+  // turn has arrived". One barrier a turn is enough: it says both that everybody's copies of this tile
+  // are there and that everybody has finished with the buffer that the next load overwrites.
+  const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
+  // BEGIN m2.mainloop
+  for (int turn = 0; turn < STAGES - 1; ++turn) {
+    if (turn < turns) load_tiles(turn, turn * BLOCK_K);
+    cp_async_commit();
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    cp_async_wait<STAGES - 2>();
+    __syncthreads();  // see above
+    const int next = turn + STAGES - 1;
+    if (next < turns) load_tiles(next % STAGES, next * BLOCK_K);
+    cp_async_commit();
+    multiply_tiles(turn % STAGES);
+  }
+  // END m2.mainloop
+
+  // Row g + 8 * half of a 16 x 8 piece lies in accumulator registers 2 * half and 2 * half + 1, columns
+  // 2t and 2t + 1 (g = lane / 4, t = lane % 4). Row flat_id of `out` gets it, rounded to bf16; padding
+  // rows and columns at or behind N are not written. N % 8 == 0: both columns exist, or none.
+  // BEGIN m2.store
+#pragma unroll
+  for (int i = 0; i < MMA_M; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = warp_m * WARP_M + i * 16 + half * 8 + lane / 4;
+      const int flat_id = p.sorted_token_ids[first_row + row];
+      if (flat_id >= p.num_ids) continue;
+      __nv_bfloat16* out_row = p.out + static_cast<int64_t>(flat_id) * p.n;
+#pragma unroll
+      for (int j = 0; j < MMA_N; ++j) {
+        const int column = first_column + warp_n * WARP_N + j * 8 + lane % 4 * 2;
+        if (column >= p.n) continue;
+        const float* pair = &accumulators[i][j][half * 2];
+        *reinterpret_cast<__nv_bfloat162*>(out_row + column) = __floats2bfloat162_rn(pair[0], pair[1]);
+      }
+    }
+  }
+  // END m2.store
+}
+
+template <int BLOCK_M>
+cudaError_t launch_grouped_gemm(const Problem& p, int num_blocks, cudaStream_t stream) {
+  // x carries the M blocks: T*K / 16 may pass the 65,535 that y can hold.
+  const dim3 grid(num_blocks, (p.n + BLOCK_N - 1) / BLOCK_N);
+  return launch(grouped_gemm_kernel<BLOCK_M>, grid, dim3(kThreads), sizeof(SharedTiles<BLOCK_M>), stream,
+                p);
+}
+
+}  // namespace
+
+cudaError_t grouped_gemm(__nv_bfloat16* out,
+                         const __nv_bfloat16* a,
+                         const __nv_bfloat16* w,
+                         const int32_t* sorted_token_ids,
+                         const int32_t* expert_ids,
+                         const int32_t* num_tokens_post_padded,
+                         int num_tokens,
+                         int top_k,
+                         int num_experts,
+                         int n,
+                         int depth,
+                         int block_m,
+                         Rows rows,
+                         cudaStream_t stream) {
+  if (refuse_grouped_gemm(out, a, w, sorted_token_ids, expert_ids, num_tokens_post_padded, num_tokens,
+                          top_k, num_experts, n, depth, block_m, rows, stream) != nullptr) {
+    return cudaErrorInvalidValue;
+  }
+  if (num_tokens == 0) return cudaSuccess;
+  const Problem p = {out,   a,           w, sorted_token_ids, expert_ids, num_tokens_post_padded,
+                     num_tokens * top_k, top_k, num_experts, n, depth, rows};
+  const int num_blocks =
+      static_cast<int>(align_capacity(num_tokens, top_k, num_experts, block_m)) / block_m;
+  switch (block_m) {
+    case 16:
+      return launch_grouped_gemm<16>(p, num_blocks, stream);
+    case 32:
+      return launch_grouped_gemm<32>(p, num_blocks, stream);
+    case 64:
+      return launch_grouped_gemm<64>(p, num_blocks, stream);
+    default:
+      return launch_grouped_gemm<128>(p, num_blocks, stream);
+  }
+}
+
+}  // namespace moe::DRILL_SIDE
