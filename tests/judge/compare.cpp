@@ -1,0 +1,131 @@
+#include "compare.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace moe::judge {
+namespace {
+
+// One judged row: flags its wrong elements and adds up squares.
+struct RowSums {
+  double error = 0.0;
+  double reference = 0.0;
+};
+
+double row_rms(const Matrix& reference, int64_t row) {
+  double squares = 0.0;
+  for (int c = 0; c < reference.columns; ++c) squares += reference.at(row, c) * reference.at(row, c);
+  return std::sqrt(squares / reference.columns);
+}
+
+void note_wrong(Difference& d, int64_t row, int column, Bf16 got, double want, double ratio, Bf16 poison) {
+  if (d.wrong_elements++ == 0) {
+    d.first_row = row;
+    d.first_column = column;
+    d.first_got = to_float(got);
+    d.first_want = want;
+  }
+  if (got == poison) ++d.untouched;
+  if (is_nan(got)) ++d.nan;
+  if ((got & 0x7fff) == 0) ++d.zero;
+  if (!(ratio <= d.worst)) d.worst = std::isnan(ratio) ? INFINITY : ratio;
+}
+
+}  // namespace
+
+Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
+                   const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates) {
+  Difference d;
+  d.wrong.assign(out.size(), 0);
+  std::vector<uint8_t> wrong_columns(static_cast<size_t>(reference.columns), 0);
+  RowSums all;
+  for (int64_t row = 0; row < reference.rows; ++row) {
+    if (judged[static_cast<size_t>(row)] == 0) continue;
+    const double rms = row_rms(reference, row);
+    RowSums sums;
+    bool bad_row = false;
+    for (int c = 0; c < reference.columns; ++c) {
+      const size_t index = static_cast<size_t>(row) * static_cast<size_t>(reference.columns) +
+                           static_cast<size_t>(c);
+      const double want = reference.at(row, c);
+      const double error = std::fabs(static_cast<double>(to_float(out[index])) - want);
+      const double allowed = bf16_ulp(want) + gates.element * rms;
+      const bool ok = exact ? to_float(out[index]) == to_float(to_bf16(want)) : error <= allowed;
+      sums.error += error * error;
+      sums.reference += want * want;
+      ++d.judged_elements;
+      if (ok) continue;
+      d.wrong[index] = 1;
+      wrong_columns[static_cast<size_t>(c)] = 1;
+      bad_row = true;
+      note_wrong(d, row, c, out[index], want, error / allowed, poison);
+    }
+    const double row_error = std::sqrt(sums.error / (sums.reference > 0.0 ? sums.reference : 1.0));
+    if (!(row_error <= d.worst_row)) d.worst_row = row_error;
+    if (!exact && !(row_error <= gates.row)) bad_row = true;
+    if (bad_row) d.rows.push_back(row);
+    all.error += sums.error;
+    all.reference += sums.reference;
+  }
+  for (int c = 0; c < reference.columns; ++c) {
+    if (wrong_columns[static_cast<size_t>(c)] != 0) d.columns.push_back(c);
+  }
+  d.total = std::sqrt(all.error / (all.reference > 0.0 ? all.reference : 1.0));
+  d.right = d.rows.empty() && (exact || d.total <= gates.total);
+  return d;
+}
+
+Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
+                    const std::vector<uint8_t>& judged, Bf16 poison) {
+  int64_t all = 0;
+  int64_t agreed = 0;
+  int64_t agreed_wrong = 0;
+  for (int64_t row = 0; row < model.rows; ++row) {
+    if (judged[static_cast<size_t>(row)] == 0) continue;
+    const double rms = row_rms(model, row);
+    for (int c = 0; c < model.columns; ++c) {
+      const size_t index = static_cast<size_t>(row) * static_cast<size_t>(model.columns) +
+                           static_cast<size_t>(c);
+      const double said = model.at(row, c);
+      const double got = to_float(out[index]);
+      bool same = false;
+      if (said == kUntouched) {
+        same = out[index] == poison;
+      } else if (std::isnan(said)) {
+        same = is_nan(out[index]) && out[index] != poison;
+      } else {
+        const double slack = std::isfinite(rms) && rms < 1e100 ? 4e-3 * rms : 0.0;
+        same = std::fabs(got - said) <= 2 * bf16_ulp(said) + slack;
+      }
+      ++all;
+      agreed += same ? 1 : 0;
+      agreed_wrong += same && difference.wrong[index] != 0 ? 1 : 0;
+    }
+  }
+  Agreement result;
+  if (all > 0) result.on_all = static_cast<double>(agreed) / static_cast<double>(all);
+  if (difference.wrong_elements > 0) {
+    result.on_wrong =
+        static_cast<double>(agreed_wrong) / static_cast<double>(difference.wrong_elements);
+  }
+  return result;
+}
+
+std::string describe(const Difference& d, const std::string& name) {
+  char text[256];
+  if (d.wrong_elements == 0) {
+    std::snprintf(text, sizeof text,
+                  "no single value is far off, but whole rows are: worst row %.2e, all %.2e", d.worst_row,
+                  d.total);
+    return text;
+  }
+  std::snprintf(text, sizeof text,
+                "%lld of %lld values wrong, worst %.3gx the allowed error; first %s[%lld][%d]: got %.6g, "
+                "want %.6g",
+                static_cast<long long>(d.wrong_elements), static_cast<long long>(d.judged_elements),
+                d.worst, name.c_str(), static_cast<long long>(d.first_row), d.first_column,
+                static_cast<double>(d.first_got), d.first_want);
+  return text;
+}
+
+}  // namespace moe::judge

@@ -1,0 +1,189 @@
+// suite.h: how a case is run and judged. The test of a stage describes its cases and judges their outputs;
+// everything that all stages share is here: the ways a case is run in, deaths, hangs, blanks, memory
+// that must not change, the record, the exit code.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "buffers.h"
+#include "child.h"
+#include "random.h"
+#include "report.h"
+#include "verdict.h"
+
+namespace moe::judge {
+
+// Outputs of a call, by buffer index.
+class Outputs {
+ public:
+  Outputs(const Call& call, const Images& images, const Answer& answer)
+      : call_(call), images_(images), answer_(answer) {}
+  template <class T>
+  std::vector<T> values(size_t buffer) const {
+    return values_of<T>(payload_after(call_, images_, answer_.after, buffer));
+  }
+  const protocol::Reply& reply() const { return answer_.reply; }
+
+ private:
+  const Call& call_;
+  const Images& images_;
+  const Answer& answer_;
+};
+
+// One way to run a case.
+struct Step {
+  const char* name;  // for the record, such as "reversed thread order"
+  protocol::Kind kind;
+  protocol::ThreadOrder order;
+  uint64_t data;     // which data of the case: steps with other numbers get other values
+};
+
+// What the test of a stage says of one case. `Problem` is anything made from a seed alone: make, call and
+// judge see the same one. The expected output is computed in `judge`, after the child has answered.
+template <class Problem>
+struct StageCase {
+  std::string name;   // group/name
+  std::string shape;  // for people: "T=5 E=3 K=2"
+  bool refused = false;   // the arguments break a rule: expect cudaErrorInvalidValue, nothing written
+  bool gpu_only = false;  // too big for the emulator
+  Verdict before;         // not a pass: something failed before the call could be made
+  std::function<Problem(uint64_t seed)> make;
+  std::function<Call(const Problem&)> call;
+  std::function<Verdict(const Problem&, const Outputs&)> judge;
+  // Optional: names a mistake that shows as a death or in memory (outputs are null after a death).
+  std::function<Verdict(const Problem&, const Outputs*, Verdict)> explain;
+};
+
+// One more try of a failed case, with one thing changed: what makes it pass names the kind of mistake.
+using Attempt = std::function<Verdict(const Step& step, bool zero_workspace)>;
+
+// The state of a run of one test program.
+class Suite {
+ public:
+  static Suite& get();
+
+  // Parses what GoogleTest does not know; false (and a message) on bad usage.
+  bool configure(int argc, char** argv, const char* stage, std::vector<std::string> regions);
+  int run();  // hello, all tests, exit code of design.md
+
+  bool full() const { return full_; }
+  uint64_t seed() const { return seed_; }
+  bool on_gpu() const { return backend_ == "cuda"; }
+
+  // The steps that case number `index` of this run takes.
+  std::vector<Step> steps(size_t index) const;
+  uint64_t seed_of(const std::string& case_name, uint64_t data) const;
+  // Runs one step of a case and makes the checks that need no knowledge of the stage.
+  Verdict run_step(const Step& step, const Call& call, const Call* captured, bool refused, Answer& answer,
+                   Images& images);
+  // Asks a host helper of the stage for a number; -1 where the child died of it (`verdict` says how).
+  int64_t ask_value(uint32_t operation, const std::vector<int64_t>& integers, Verdict& verdict);
+  // Names what only another try can show: a race, a dirty workspace, state kept between calls, work done
+  // on the host.
+  Verdict probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt);
+  bool stopped() const { return no_hello_ || deaths_ >= kMaxDeaths || hangs_ >= kMaxHangs; }
+  void record(const CaseRecord& record, const Verdict& verdict);
+  size_t next_case() { return case_index_++; }
+  // Meets the child and opens the record; called once, before the first of `cases` cases.
+  void hello(int cases);
+
+ private:
+  static constexpr int kMaxDeaths = 5;
+  static constexpr int kMaxHangs = 2;
+  static constexpr int kCaseLimitMs = 10'000;
+  static constexpr int kHelloLimitMs = 30'000;
+
+  int exit_code() const;
+  std::vector<std::string> reached_todos(const protocol::Reply& reply) const;
+  Verdict verdict_of_death(const Answer& answer);
+  Verdict verdict_of_reply(const Step& step, const protocol::Reply& reply, bool refused);
+
+  std::string stage_, runner_, side_ = "mine", backend_ = "cpu", case_, report_path_;
+  std::vector<std::string> regions_;
+  bool full_ = false;
+  uint64_t seed_ = 1;
+  std::unique_ptr<Child> child_;
+  std::unique_ptr<Report> report_;
+  size_t case_index_ = 0;
+  int counts_[7] = {};
+  int deaths_ = 0;
+  int hangs_ = 0;
+  bool no_hello_ = false;
+};
+
+// Reports a verdict to GoogleTest in its own terms.
+void tell_googletest(const Verdict& verdict);
+
+// Runs one step of a case: child, common checks, judge.
+template <class Problem>
+Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool zero_workspace) {
+  Suite& suite = Suite::get();
+  const auto call_of = [&](const Problem& problem) {
+    Call call = stage_case.call(problem);
+    for (HostBuffer& buffer : call.buffers) {
+      if (zero_workspace && buffer.role == Role::kWorkspace) {
+        std::fill(buffer.payload.begin(), buffer.payload.end(), static_cast<unsigned char>(0));
+      }
+    }
+    return call;
+  };
+  const Problem problem = stage_case.make(suite.seed_of(stage_case.name, step.data));
+  const Call call = call_of(problem);
+  Call captured;
+  const bool replay = step.kind == protocol::Kind::kReplay;
+  if (replay) captured = call_of(stage_case.make(suite.seed_of(stage_case.name, step.data + 1)));
+  Answer answer;
+  Images images;
+  Verdict verdict =
+      suite.run_step(step, call, replay ? &captured : nullptr, stage_case.refused, answer, images);
+  const bool replied = answer.after.size() == images.bytes.size();
+  const Outputs outputs(call, images, answer);
+  if (verdict.pass() && !stage_case.refused) verdict = stage_case.judge(problem, outputs);
+  const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash;
+  if (failed && stage_case.explain) {
+    verdict = stage_case.explain(problem, replied ? &outputs : nullptr, verdict);
+  }
+  return verdict;
+}
+
+// The whole life of one case; call it as the body of a TEST_P.
+template <class Problem>
+void run_case(const StageCase<Problem>& stage_case) {
+  Suite& suite = Suite::get();
+  CaseRecord record = {stage_case.name, stage_case.shape, "", suite.seed(), 0.0};
+  Verdict verdict = stage_case.before;
+  if (suite.stopped()) {
+    verdict.state = State::kNotRun;
+    verdict.sentence = "not run after several crashes or hangs";
+  } else if (stage_case.gpu_only && !suite.on_gpu()) {
+    verdict.state = State::kSkip;
+    verdict.sentence = "needs the memory and speed of a GPU";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  for (const Step& step : suite.steps(suite.next_case())) {
+    if (!verdict.pass()) break;
+    verdict = run_step(stage_case, step, false);
+    if (verdict.pass()) continue;
+    record.step = step.name;
+    const Call call = stage_case.call(stage_case.make(suite.seed_of(stage_case.name, step.data)));
+    verdict = suite.probe(step, call, verdict, [&](const Step& other, bool zero_workspace) {
+      return run_step(stage_case, other, zero_workspace);
+    });
+  }
+  record.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  suite.record(record, verdict);
+  tell_googletest(verdict);
+}
+
+// main() of a stage's test program.
+int stage_main(int argc, char** argv, const char* stage, std::vector<std::string> regions);
+
+}  // namespace moe::judge

@@ -1,0 +1,58 @@
+// verdict.h: what is known about one case after it ran.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace moe::judge {
+
+enum class State { kPass, kWrong, kTodo, kCrash, kHang, kSkip, kNotRun };
+
+constexpr const char* name_of(State state) {
+  constexpr const char* kNames[] = {"pass", "wrong", "todo", "crash", "hang", "skip", "not_run"};
+  return kNames[static_cast<int>(state)];
+}
+
+struct Verdict {
+  State state = State::kPass;
+  std::string sentence;               // the diagnosis
+  std::string code;                   // of the mistake, such as M2-FLATROW
+  std::string region;                 // where to look
+  std::string note;                   // section of the stage's note
+  std::vector<std::string> evidence;  // what was seen
+  std::string fault;                  // the emulator's report
+  std::vector<std::string> todo;      // blanks that the case reached
+  // Code OOB: bytes changed at these distances behind the end of a buffer (negative: before its start).
+  std::string outside_of;
+  int64_t outside_first = 0;
+  int64_t outside_last = 0;
+
+  bool pass() const { return state == State::kPass; }
+};
+
+inline Verdict wrong(std::string sentence, std::vector<std::string> evidence = {}) {
+  Verdict verdict;
+  verdict.state = State::kWrong;
+  verdict.sentence = std::move(sentence);
+  verdict.evidence = std::move(evidence);
+  return verdict;
+}
+
+// A known mistake; the stages' tables of bug models are made of these.
+struct Mistake {
+  const char* code;
+  const char* region;
+  const char* note;
+  const char* sentence;
+};
+
+inline Verdict wrong(const Mistake& mistake, std::vector<std::string> evidence) {
+  Verdict verdict = wrong(mistake.sentence, std::move(evidence));
+  verdict.code = mistake.code;
+  verdict.region = mistake.region;
+  verdict.note = mistake.note;
+  return verdict;
+}
+
+}  // namespace moe::judge

@@ -1,0 +1,309 @@
+#include "m1_align_bugs.h"
+
+#include <drills/m1_align.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+namespace moe::bugs {
+namespace {
+
+using oracle::Alignment;
+using oracle::Routing;
+
+// align with its steps open, so that a model changes one of them.
+struct Steps {
+  std::function<bool(int32_t flat_id, int32_t expert)> counted = [](int32_t, int32_t) { return true; };
+  std::function<bool(int32_t flat_id, int32_t expert)> placed = [](int32_t, int32_t) { return true; };
+  std::function<int32_t(int32_t count, int block_m)> padded = [](int32_t count, int block_m) {
+    return (count + block_m - 1) / block_m * block_m;
+  };
+  bool inclusive = false;             // offsets from an inclusive scan
+  std::function<int32_t(int32_t)> entry = [](int32_t flat_id) { return flat_id; };
+  int32_t pad = kUnwritten;           // kUnwritten: the right one
+  int32_t first_offset = 0;
+};
+
+Alignment align_with(const AlignProblem& p, const Steps& steps) {
+  const auto capacity =
+      static_cast<int64_t>(align_capacity(p.num_tokens, p.top_k, p.num_experts, p.block_m));
+  const int32_t num_ids = p.num_tokens * p.top_k;
+  std::vector<int32_t> counts(static_cast<size_t>(p.num_experts), 0);
+  const auto routed = [&](int32_t e) { return e >= 0 && e < p.num_experts; };
+  for (int32_t i = 0; i < num_ids; ++i) {
+    const int32_t e = p.topk_ids[static_cast<size_t>(i)];
+    if (routed(e) && steps.counted(i, e)) ++counts[static_cast<size_t>(e)];
+  }
+  Alignment result;
+  const int32_t pad = steps.pad == kUnwritten ? num_ids : steps.pad;
+  result.sorted_token_ids.assign(static_cast<size_t>(capacity), pad);
+  result.expert_ids.assign(static_cast<size_t>(capacity / p.block_m), -1);
+  std::vector<int64_t> starts;
+  int64_t end = steps.first_offset;
+  for (int e = 0; e < p.num_experts; ++e) {
+    const int32_t padded = steps.padded(counts[static_cast<size_t>(e)], p.block_m);
+    starts.push_back(steps.inclusive ? end + padded : end);
+    for (int64_t row = end; row < end + padded; row += p.block_m) {
+      const auto block = static_cast<size_t>(row / p.block_m);
+      if (block < result.expert_ids.size()) result.expert_ids[block] = e;
+    }
+    end += padded;
+  }
+  result.num_tokens_post_padded = static_cast<int32_t>(end);
+  for (int32_t i = 0; i < num_ids; ++i) {
+    const int32_t e = p.topk_ids[static_cast<size_t>(i)];
+    if (!routed(e) || !steps.placed(i, e)) continue;
+    const int64_t row = starts[static_cast<size_t>(e)]++;
+    if (row >= 0 && row < capacity) result.sorted_token_ids[static_cast<size_t>(row)] = steps.entry(i);
+  }
+  return result;
+}
+
+AlignModel model(const char* code, const char* region, const char* note, const char* sentence,
+                 std::function<Alignment(const AlignProblem&)> output) {
+  return {{code, region, note, sentence}, std::move(output)};
+}
+
+Alignment with_pad(const AlignProblem& p, int32_t pad) {
+  Steps steps;
+  steps.pad = pad;
+  return align_with(p, steps);
+}
+
+std::vector<AlignModel> make_align_models() {
+  std::vector<AlignModel> models;
+  const auto add = [&](AlignModel m) { models.push_back(std::move(m)); };
+  add(model("M1-PAD-MINUS1", "m1.count", "padding",
+            "Padding entries must hold the pad id T*top_k, not -1.",
+            [](const AlignProblem& p) { return with_pad(p, -1); }));
+  add(model("M1-PAD-ZERO", "m1.count", "padding",
+            "Padding entries are 0, so flat id 0 would be computed again; use the pad id T*top_k.",
+            [](const AlignProblem& p) { return with_pad(p, 0); }));
+  add(model("M1-PAD-T", "m1.count", "padding",
+            "The pad id is T; ids count (token, slot) pairs, so the first invalid id is T*top_k.",
+            [](const AlignProblem& p) { return with_pad(p, p.num_tokens); }));
+  add(model("M1-NOPAD", "m1.scan", "padded-scan",
+            "Each expert's rows must start on a block boundary: round its count up to whole blocks.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.padded = [](int32_t count, int) { return count; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-ROUNDDOWN", "m1.scan", "padded-scan",
+            "The count is rounded down: the last partial block of an expert is lost. Round up.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.padded = [](int32_t count, int b) { return count / b * b; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-EXTRABLOCK", "m1.scan", "padded-scan",
+            "A block too many where the count is already a multiple of block_m: use "
+            "(count + block_m - 1) / block_m.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.padded = [](int32_t count, int b) { return (count / b + 1) * b; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-EXTRABLOCK-BUSY", "m1.scan", "padded-scan",
+            "A block too many for experts whose count is a multiple of block_m: use "
+            "(count + block_m - 1) / block_m.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.padded = [](int32_t count, int b) { return count == 0 ? 0 : (count / b + 1) * b; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-INCLUSIVE", "m1.scan", "padded-scan",
+            "Rows are shifted by one expert: an expert starts at the sum of the padded counts *before* "
+            "it (exclusive scan).",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.inclusive = true;
+              return align_with(p, steps);
+            }));
+  add(model("M1-LASTLABEL", "m1.scan", "padded-scan",
+            "The last block of an expert is labelled with the next expert.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              for (size_t b = 0; b < a.expert_ids.size(); ++b) {
+                const bool last = b + 1 == a.expert_ids.size() || a.expert_ids[b + 1] != a.expert_ids[b];
+                if (a.expert_ids[b] >= 0 && last) a.expert_ids[b] = -2 - a.expert_ids[b];
+              }
+              for (int32_t& e : a.expert_ids) e = e < -1 ? -2 - e + 1 : e;
+              return a;
+            }));
+  add(model("M1-COUNT-UNPADDED", "m1.scan", "padded-scan",
+            "num_tokens_post_padded is the number of padded rows, not of flat ids.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              a.num_tokens_post_padded = static_cast<int32_t>(p.topk_ids.size());
+              return a;
+            }));
+  add(model("M1-COUNT-CAPACITY", "m1.scan", "padded-scan",
+            "num_tokens_post_padded is the number of rows in use, not the length of the array.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              a.num_tokens_post_padded = static_cast<int32_t>(a.sorted_token_ids.size());
+              return a;
+            }));
+  add(model("M1-FIRST1024", "m1.count", "count",
+            "Only the first 1024 ids were handled: every loop over ids needs a stride.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = steps.placed = [](int32_t i, int32_t) { return i < 1024; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-32EXPERTS", "m1.scan", "padded-scan",
+            "Experts from 32 on are missing: the scan stops at one warp.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = steps.placed = [](int32_t, int32_t e) { return e < 32; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-TOKEN", "m1.scatter", "scatter",
+            "The table holds tokens; it must hold flat ids, token * top_k + slot.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.entry = [k = p.top_k](int32_t i) { return i / k; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-FIRSTONLY", "m1.scatter", "scatter",
+            "Only one id of each expert is stored; the cursor of the expert must move on.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              std::vector<bool> seen(static_cast<size_t>(p.num_experts), false);
+              for (size_t row = 0; row < a.sorted_token_ids.size(); ++row) {
+                const int32_t e = a.expert_ids[row / static_cast<size_t>(p.block_m)];
+                if (e < 0) continue;
+                if (seen[static_cast<size_t>(e)]) a.sorted_token_ids[row] = static_cast<int32_t>(p.topk_ids.size());
+                seen[static_cast<size_t>(e)] = true;
+              }
+              return a;
+            }));
+  add(model("M1-NOTSCATTERED", "m1.scatter", "scatter", "No id was stored: all rows hold the pad id.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.placed = [](int32_t, int32_t) { return false; };
+              return align_with(p, steps);
+            }));
+  return models;
+}
+
+// route with its steps open.
+struct RouteSteps {
+  std::function<double(float)> key = [](float logit) {
+    if (std::isnan(logit)) return -std::numeric_limits<double>::infinity();
+    return std::clamp(static_cast<double>(logit), -static_cast<double>(FLT_MAX),
+                      static_cast<double>(FLT_MAX));
+  };
+  bool higher_id_first = false;
+  int experts_seen = INT_MAX;
+  bool softmax_over_chosen = false;
+  int renormalize = -1;  // -1: as asked
+  bool exp_only = false;
+};
+
+Routing route_with(const RouteProblem& p, const RouteSteps& steps) {
+  Routing result;
+  const int experts = std::min(p.num_experts, steps.experts_seen);
+  for (int t = 0; t < p.num_tokens; ++t) {
+    const float* row = p.logits.data() + static_cast<size_t>(t) * static_cast<size_t>(p.num_experts);
+    std::vector<int32_t> order;
+    for (int e = 0; e < experts; ++e) order.push_back(e);
+    if (steps.higher_id_first) std::reverse(order.begin(), order.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return steps.key(row[a]) > steps.key(row[b]); });
+    const double largest = steps.key(row[order[0]]);
+    double sum = 0.0;
+    double chosen = 0.0;
+    std::vector<double> terms;
+    for (int i = 0; i < experts; ++i) {
+      const float logit = row[order[static_cast<size_t>(i)]];
+      const double term = std::isnan(logit) ? 0.0 : std::exp(steps.key(logit) - largest);
+      sum += term;
+      if (i >= p.top_k) continue;
+      terms.push_back(term);
+      chosen += term;
+    }
+    const bool renormalize = steps.renormalize < 0 ? p.renormalize : steps.renormalize != 0;
+    const double divisor = steps.exp_only                              ? 1.0
+                           : renormalize || steps.softmax_over_chosen ? chosen
+                                                                       : sum;
+    for (int slot = 0; slot < p.top_k; ++slot) {
+      const bool known = slot < experts;
+      result.topk_ids.push_back(known ? order[static_cast<size_t>(slot)] : kUnwritten);
+      result.topk_weights.push_back(known && divisor > 0.0 ? terms[static_cast<size_t>(slot)] / divisor
+                                                           : 0.0);
+    }
+  }
+  return result;
+}
+
+std::vector<RouteModel> make_route_models() {
+  std::vector<RouteModel> models;
+  const auto add = [&](judge::Mistake mistake, RouteSteps steps) {
+    models.push_back({mistake, [steps](const RouteProblem& p) { return route_with(p, steps); }});
+  };
+  RouteSteps steps;
+  steps.higher_id_first = true;
+  add({"M1-TIES", "m1.topk", "top-k", "Equal logits: the lower expert id comes first."}, steps);
+  steps = {};
+  steps.softmax_over_chosen = true;
+  add({"M1-SOFTMAX-CHOSEN", "m1.weights", "weights",
+       "Without `renormalize` the softmax runs over all logits of the row, not over the chosen ones."},
+      steps);
+  steps = {};
+  steps.renormalize = 0;
+  add({"M1-RENORM-NEVER", "m1.weights", "weights",
+       "`renormalize` is ignored: divide the K weights by their sum."},
+      steps);
+  steps = {};
+  steps.exp_only = true;
+  steps.renormalize = 0;
+  add({"M1-NO-DIVISOR", "m1.weights", "weights", "The weights are not divided by the sum of the row."},
+      steps);
+  steps = {};
+  steps.key = [](float logit) {
+    return std::isnan(logit) ? std::numeric_limits<double>::infinity() : static_cast<double>(logit);
+  };
+  add({"M1-NAN-FIRST", "m1.topk", "top-k", "NaN ranks below every number; here it is chosen first."},
+      steps);
+  for (const int seen : {32, 128, 256, 512}) {
+    static const char* const kSentences[] = {"Experts from 32 on are never chosen.",
+                                             "Experts from 128 on are never chosen.",
+                                             "Experts from 256 on are never chosen.",
+                                             "Experts from 512 on are never chosen."};
+    const int index = seen == 32 ? 0 : seen == 128 ? 1 : seen == 256 ? 2 : 3;
+    steps = {};
+    steps.experts_seen = seen;
+    add({"M1-EXPERTS-SEEN", "m1.topk", "top-k", kSentences[index]}, steps);
+  }
+  models.push_back({{"M1-SAME-EXPERT", "m1.topk", "top-k",
+                     "The same expert is chosen for every slot: strike out what is taken."},
+                    [](const RouteProblem& p) {
+                      Routing r = oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, false);
+                      for (size_t i = 0; i < r.topk_ids.size(); ++i) {
+                        const size_t first = i / static_cast<size_t>(p.top_k) * static_cast<size_t>(p.top_k);
+                        r.topk_ids[i] = r.topk_ids[first];
+                        r.topk_weights[i] = r.topk_weights[first];
+                        if (p.renormalize) r.topk_weights[i] = 1.0 / p.top_k;
+                      }
+                      return r;
+                    }});
+  return models;
+}
+
+}  // namespace
+
+const std::vector<AlignModel>& align_models() {
+  static const std::vector<AlignModel> models = make_align_models();
+  return models;
+}
+
+const std::vector<RouteModel>& route_models() {
+  static const std::vector<RouteModel> models = make_route_models();
+  return models;
+}
+
+}  // namespace moe::bugs

@@ -1,0 +1,397 @@
+// Tests of m1_align: cases, and how an output is judged. The expected output is computed here, in the
+// parent, after the child has answered.
+#include <drills/m1_align.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "judge/suite.h"
+#include "m1_align_bugs.h"
+#include "m1_align_oracle.h"
+#include "routings.h"
+
+namespace moe {
+namespace {
+
+using bugs::AlignProblem;
+using bugs::RouteProblem;
+using judge::Call;
+using judge::Outputs;
+using judge::Verdict;
+
+constexpr int32_t kPoison = -1234567890;
+
+// ---- align
+
+struct AlignCase {
+  const char* group;
+  const char* name;
+  int num_tokens;
+  int top_k;
+  int num_experts;
+  int block_m;
+  Load load;
+  bool refused = false;
+};
+
+constexpr AlignCase kAlignCases[] = {
+    {"tiny", "t4k2", 4, 2, 3, 2, Load::kUniform},
+    {"tiny", "t1k1", 1, 1, 1, 16, Load::kUniform},
+    {"tiny", "block1", 5, 2, 3, 1, Load::kUniform},
+    {"edge", "no_tokens", 0, 2, 4, 16, Load::kUniform},
+    {"edge", "one_expert_named_by_all", 40, 2, 4, 16, Load::kOneExpert},
+    {"edge", "last_expert_named_by_all", 33, 2, 8, 16, Load::kLastExpert},
+    {"edge", "last_of_8_experts", 1, 1, 8, 16, Load::kLastExpert},
+    {"edge", "every_second_expert_empty", 30, 2, 9, 8, Load::kEvenOnly},
+    {"edge", "exact_multiples", 32, 2, 4, 16, Load::kAscending},
+    {"edge", "one_more_than_multiple", 33, 1, 2, 16, Load::kAscending},
+    {"edge", "fewer_experts_than_threads", 1, 2, 8, 16, Load::kUniform},
+    {"edge", "buffer_is_not_a_multiple", 2, 1, 1, 16, Load::kUniform},
+    {"edge", "ids_out_of_range", 50, 4, 16, 16, Load::kUnrouted},
+    {"edge", "k_equals_e", 7, 5, 5, 4, Load::kUniform},
+    {"edge", "k32", 9, 32, 40, 32, Load::kUniform},
+    {"edge", "block256", 20, 3, 7, 256, Load::kUniform},
+    {"edge", "e33", 40, 2, 33, 16, Load::kAscending},
+    {"edge", "e257", 64, 2, 257, 16, Load::kUniform},
+    {"edge", "e1024", 30, 8, 1024, 16, Load::kUniform},
+    {"edge", "more_than_1024_ids", 700, 2, 5, 64, Load::kUniform},
+    {"edge", "more_than_65535_ids", 8200, 8, 8, 128, Load::kSkewed},
+    {"random", "qwen3_like", 130, 8, 128, 64, Load::kUniform},
+    {"random", "skewed", 257, 4, 64, 32, Load::kSkewed},
+    {"random", "odd_block", 63, 3, 17, 13, Load::kUniform},
+    {"refused", "e1025", 4, 1, 1025, 16, Load::kUniform, true},
+    {"refused", "k33", 4, 33, 64, 16, Load::kUniform, true},
+    {"refused", "k_exceeds_e", 4, 5, 4, 16, Load::kAscending, true},
+    {"refused", "block257", 4, 1, 4, 257, Load::kUniform, true},
+    {"refused", "block0", 4, 1, 4, 0, Load::kUniform, true},
+};
+
+std::string shape_of(const AlignCase& c) {
+  return "align T=" + std::to_string(c.num_tokens) + " K=" + std::to_string(c.top_k) +
+         " E=" + std::to_string(c.num_experts) + " block_m=" + std::to_string(c.block_m);
+}
+
+AlignProblem make_align(const AlignCase& c, uint64_t seed) {
+  AlignProblem p = {{}, c.num_tokens, c.top_k, c.num_experts, c.block_m};
+  p.topk_ids = make_topk_ids(c.load, c.num_tokens, c.top_k, c.num_experts, seed);
+  // The tiny case of the notes, whatever the seed says.
+  if (std::string(c.name) == "t4k2") p.topk_ids = {0, 1, 1, 2, 0, 2, 1, 0};
+  return p;
+}
+
+Call call_align(const AlignProblem& p, size_t workspace_bytes, bool refused) {
+  // A refused call gets room for something, so that a call that goes on writes into our buffers.
+  const size_t capacity =
+      refused ? 4096 : align_capacity(p.num_tokens, p.top_k, p.num_experts, p.block_m);
+  const size_t blocks = refused ? 4096 : capacity / static_cast<size_t>(p.block_m);
+  Call call;
+  call.operation = 1;
+  call.integers = {p.num_tokens, p.top_k, p.num_experts, p.block_m,
+                   static_cast<int64_t>(workspace_bytes)};
+  call.buffers = {judge::output<int32_t>("sorted_token_ids", capacity, kPoison),
+                  judge::output<int32_t>("expert_ids", blocks, kPoison),
+                  judge::output<int32_t>("num_tokens_post_padded", 1, kPoison),
+                  judge::input("topk_ids", p.topk_ids),
+                  judge::workspace("workspace", workspace_bytes, 17)};
+  return call;
+}
+
+// The order inside an expert is free: sort the rows of each run of blocks with one label.
+oracle::Alignment canonical(oracle::Alignment a, int block_m) {
+  for (size_t first = 0; first < a.expert_ids.size();) {
+    size_t last = first;
+    while (last < a.expert_ids.size() && a.expert_ids[last] == a.expert_ids[first]) ++last;
+    const auto row = [&](size_t block) {
+      return a.sorted_token_ids.begin() + static_cast<std::ptrdiff_t>(block * static_cast<size_t>(block_m));
+    };
+    std::sort(row(first), row(last));
+    first = last;
+  }
+  return a;
+}
+
+// Of all values of an alignment: how many are equal, and how many of those that are wrong.
+struct Share {
+  int all = 0, agreed = 0, wrong = 0, explained = 0;
+  void add(int32_t got, int32_t want, int32_t said) {
+    ++all;
+    agreed += got == said ? 1 : 0;
+    wrong += got != want ? 1 : 0;
+    explained += got != want && got == said ? 1 : 0;
+  }
+  bool names_it() const { return wrong > 0 && agreed * 100 >= all * 99 && explained * 100 >= wrong * 99; }
+};
+
+bool explains(const oracle::Alignment& got, const oracle::Alignment& want,
+              const oracle::Alignment& said) {
+  Share share;
+  for (size_t i = 0; i < want.sorted_token_ids.size(); ++i) {
+    share.add(got.sorted_token_ids[i], want.sorted_token_ids[i], said.sorted_token_ids[i]);
+  }
+  for (size_t i = 0; i < want.expert_ids.size(); ++i) {
+    share.add(got.expert_ids[i], want.expert_ids[i], said.expert_ids[i]);
+  }
+  share.add(got.num_tokens_post_padded, want.num_tokens_post_padded, said.num_tokens_post_padded);
+  return share.names_it();
+}
+
+// What can be said without a model: the first difference of each output.
+std::vector<std::string> differences(const oracle::Alignment& got, const oracle::Alignment& want,
+                                     int32_t pad) {
+  std::vector<std::string> lines;
+  if (got.num_tokens_post_padded != want.num_tokens_post_padded) {
+    lines.push_back("num_tokens_post_padded: got " + std::to_string(got.num_tokens_post_padded) +
+                    ", want " + std::to_string(want.num_tokens_post_padded));
+  }
+  const auto first_difference = [&](const char* name, const std::vector<int32_t>& a,
+                                    const std::vector<int32_t>& b) {
+    size_t count = 0;
+    size_t first = 0;
+    size_t unwritten = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i]) continue;
+      if (count++ == 0) first = i;
+      unwritten += a[i] == kPoison ? 1 : 0;
+    }
+    if (count == 0) return;
+    lines.push_back(std::string(name) + ": " + std::to_string(count) + " of " +
+                    std::to_string(a.size()) + " wrong; first [" + std::to_string(first) + "]: got " +
+                    (a[first] == kPoison ? "nothing (never written)" : std::to_string(a[first])) +
+                    ", want " + std::to_string(b[first]) + (b[first] == pad ? " (the pad id)" : ""));
+    if (unwritten > 0 && unwritten < count) {
+      lines.back() += "; " + std::to_string(unwritten) + " never written";
+    }
+  };
+  first_difference("expert_ids", got.expert_ids, want.expert_ids);
+  first_difference("sorted_token_ids", got.sorted_token_ids, want.sorted_token_ids);
+  std::map<int32_t, int> times;
+  for (const int32_t id : got.sorted_token_ids) ++times[id];
+  int missing = 0;
+  int repeated = 0;
+  for (const int32_t id : want.sorted_token_ids) {
+    if (id == pad) continue;
+    missing += times[id] == 0 ? 1 : 0;
+    repeated += times[id] > 1 ? 1 : 0;
+  }
+  if (missing + repeated > 0) {
+    lines.push_back("of the flat ids " + std::to_string(missing) + " are missing and " +
+                    std::to_string(repeated) + " stand there more than once");
+  }
+  return lines;
+}
+
+Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
+  oracle::Alignment got;
+  got.sorted_token_ids = outputs.values<int32_t>(0);
+  got.expert_ids = outputs.values<int32_t>(1);
+  got.num_tokens_post_padded = outputs.values<int32_t>(2)[0];
+  const auto want = canonical(
+      oracle::align(p.topk_ids, p.num_tokens, p.top_k, p.num_experts, p.block_m), p.block_m);
+  // Sorted by the true labels where the labels are right; a wrong label is an error by itself.
+  got = canonical(got, p.block_m);
+  if (got.num_tokens_post_padded == want.num_tokens_post_padded && got.expert_ids == want.expert_ids &&
+      got.sorted_token_ids == want.sorted_token_ids) {
+    return {};
+  }
+  const auto evidence = differences(got, want, p.num_tokens * p.top_k);
+  for (const bugs::AlignModel& model : bugs::align_models()) {
+    if (explains(got, want, canonical(model.output(p), p.block_m))) {
+      return judge::wrong(model.mistake, evidence);
+    }
+  }
+  return judge::wrong("The alignment is wrong.", evidence);
+}
+
+class M1Align : public testing::TestWithParam<AlignCase> {};
+
+TEST_P(M1Align, SortsFlatIdsByExpert) {
+  const AlignCase& c = GetParam();
+  Verdict early;
+  const int64_t bytes = judge::Suite::get().ask_value(
+      1, {c.num_tokens, c.top_k, c.num_experts, c.block_m}, early);
+  if (bytes < 0 || bytes > (int64_t{1} << 30)) {
+    if (early.pass()) early = judge::wrong("align_workspace_bytes asks for more than 1 GiB.");
+  }
+  judge::StageCase<AlignProblem> stage_case;
+  stage_case.name = std::string(c.group) + "/" + c.name;
+  stage_case.shape = shape_of(c);
+  stage_case.refused = c.refused;
+  stage_case.before = early;
+  stage_case.make = [&](uint64_t seed) { return make_align(c, seed); };
+  stage_case.call = [&](const AlignProblem& p) {
+    return call_align(p, static_cast<size_t>(bytes), c.refused);
+  };
+  stage_case.judge = judge_align;
+  judge::run_case(stage_case);
+}
+
+// ---- route
+
+enum class Logits { kNormal, kTies, kNegative, kInfinities, kSomeNan, kAllNan, kHuge, kSmallSpread };
+
+struct RouteCase {
+  const char* group;
+  const char* name;
+  int num_tokens;
+  int num_experts;
+  int top_k;
+  bool renormalize;
+  Logits logits;
+  bool refused = false;
+};
+
+constexpr RouteCase kRouteCases[] = {
+    {"tiny", "route_t4k2", 4, 3, 2, true, Logits::kNormal},
+    {"tiny", "route_one", 1, 1, 1, false, Logits::kNormal},
+    {"edge", "route_no_tokens", 0, 8, 2, true, Logits::kNormal},
+    {"edge", "route_ties", 9, 40, 6, false, Logits::kTies},
+    {"edge", "route_all_negative", 5, 8, 2, true, Logits::kNegative},
+    {"edge", "route_infinities", 12, 10, 3, true, Logits::kInfinities},
+    {"edge", "route_some_nan", 12, 10, 4, false, Logits::kSomeNan},
+    {"edge", "route_all_nan", 3, 8, 3, true, Logits::kAllNan},
+    {"edge", "route_huge", 6, 20, 4, true, Logits::kHuge},
+    {"edge", "route_k_equals_e", 6, 7, 7, false, Logits::kNormal},
+    {"edge", "route_k17_e32", 5, 32, 17, true, Logits::kNormal},
+    {"edge", "route_e33", 6, 33, 4, false, Logits::kNormal},
+    {"edge", "route_e257", 6, 257, 8, true, Logits::kNormal},
+    {"edge", "route_e384_ties", 2, 384, 6, true, Logits::kTies},
+    {"edge", "route_e1024_k32", 5, 1024, 32, true, Logits::kNormal},
+    {"random", "route_mixtral", 70, 8, 2, true, Logits::kNormal},
+    {"random", "route_qwen3", 37, 128, 8, true, Logits::kNormal},
+    {"random", "route_plain", 33, 60, 5, false, Logits::kSmallSpread},
+    {"refused", "route_e1025", 2, 1025, 2, false, Logits::kNormal, true},
+    {"refused", "route_k33", 2, 64, 33, false, Logits::kNormal, true},
+};
+
+RouteProblem make_route(const RouteCase& c, uint64_t seed) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  judge::Random random(seed);
+  RouteProblem p = {{}, c.num_tokens, c.num_experts, c.top_k, c.renormalize};
+  for (int i = 0; i < c.num_tokens * c.num_experts; ++i) {
+    const auto normal = static_cast<float>(random.normal());
+    const int pick = random.integer(0, 9);
+    float logit = 2.0f * normal;
+    switch (c.logits) {
+      case Logits::kNormal: break;
+      case Logits::kSmallSpread: logit = 0.01f * normal; break;
+      case Logits::kTies: logit = pick < 2 ? -0.0f : static_cast<float>(pick % 3); break;
+      case Logits::kNegative: logit = -1.0f - std::fabs(normal); break;
+      case Logits::kInfinities: logit = pick < 2 ? kInfinity : pick < 5 ? -kInfinity : normal; break;
+      case Logits::kSomeNan: logit = pick < 6 ? kNan : normal; break;
+      case Logits::kAllNan: logit = kNan; break;
+      case Logits::kHuge: logit = 1e38f * normal; break;
+    }
+    p.logits.push_back(logit);
+  }
+  return p;
+}
+
+constexpr float kPoisonWeight = -7.25e11f;
+
+Call call_route(const RouteProblem& p, bool refused) {
+  const size_t count =
+      refused ? 4096 : static_cast<size_t>(p.num_tokens) * static_cast<size_t>(p.top_k);
+  Call call;
+  call.operation = 0;
+  call.integers = {p.num_tokens, p.num_experts, p.top_k, p.renormalize ? 1 : 0};
+  call.buffers = {judge::output<int32_t>("topk_ids", count, kPoison),
+                  judge::output<float>("topk_weights", count, kPoisonWeight),
+                  judge::input("logits", p.logits)};
+  return call;
+}
+
+// Relative, since a weight of 1e-20 is as good as one of 0.3; expf and the sum of up to 1024 terms in fp32
+// cost a few 1e-6. Below 1e-30 the fp32 result may be subnormal or flushed to 0.
+bool weight_is_right(float got, double want) {
+  return std::fabs(static_cast<double>(got) - want) <= 2e-5 * want + 1e-30;
+}
+
+Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
+  const auto ids = outputs.values<int32_t>(0);
+  const auto weights = outputs.values<float>(1);
+  const auto want = oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, p.renormalize);
+  std::vector<std::string> evidence;
+  size_t wrong_ids = 0;
+  size_t wrong_weights = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string place = "[" + std::to_string(i / static_cast<size_t>(p.top_k)) + "][" +
+                              std::to_string(i % static_cast<size_t>(p.top_k)) + "]: got ";
+    if (ids[i] != want.topk_ids[i] && wrong_ids++ == 0) {
+      evidence.push_back("first wrong topk_ids" + place +
+                         (ids[i] == kPoison ? "nothing (never written)" : std::to_string(ids[i])) +
+                         ", want " + std::to_string(want.topk_ids[i]));
+    }
+    if (!weight_is_right(weights[i], want.topk_weights[i]) && wrong_weights++ == 0) {
+      evidence.push_back("first wrong topk_weights" + place +
+                         (weights[i] == kPoisonWeight ? "nothing (never written)"
+                                                      : std::to_string(weights[i])) +
+                         ", want " + std::to_string(want.topk_weights[i]));
+    }
+  }
+  if (wrong_ids + wrong_weights == 0) return {};
+  evidence.insert(evidence.begin(), std::to_string(wrong_ids) + " ids and " +
+                                        std::to_string(wrong_weights) + " weights of " +
+                                        std::to_string(ids.size()) + " wrong");
+  for (const bugs::RouteModel& model : bugs::route_models()) {
+    const oracle::Routing said = model.output(p);
+    Share share;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      share.add(ids[i], want.topk_ids[i], said.topk_ids[i]);
+      const bool right = weight_is_right(weights[i], want.topk_weights[i]);
+      const bool same = weight_is_right(weights[i], said.topk_weights[i]);
+      share.add(same ? 1 : 0, right ? (same ? 1 : 0) : -1, 1);
+    }
+    if (share.names_it()) return judge::wrong(model.mistake, evidence);
+  }
+  const char* what = wrong_ids == 0 ? "The chosen experts are right, their weights are not."
+                                    : "Wrong experts are chosen.";
+  return judge::wrong(what, evidence);
+}
+
+class M1Route : public testing::TestWithParam<RouteCase> {};
+
+TEST_P(M1Route, ChoosesTheLargestLogits) {
+  const RouteCase& c = GetParam();
+  judge::StageCase<RouteProblem> stage_case;
+  stage_case.name = std::string(c.group) + "/" + c.name;
+  stage_case.shape = "route T=" + std::to_string(c.num_tokens) + " E=" + std::to_string(c.num_experts) +
+                     " K=" + std::to_string(c.top_k) + (c.renormalize ? " renormalize" : "");
+  stage_case.refused = c.refused;
+  stage_case.make = [&](uint64_t seed) { return make_route(c, seed); };
+  stage_case.call = [&](const RouteProblem& p) { return call_route(p, c.refused); };
+  stage_case.judge = judge_route;
+  judge::run_case(stage_case);
+}
+
+// GoogleTest names an instantiation by its prefix: one for each group of cases.
+template <class Case, size_t N>
+std::vector<Case> cases_of(const Case (&all)[N], const std::string& group) {
+  std::vector<Case> chosen;
+  for (const Case& c : all) {
+    if (c.group == group) chosen.push_back(c);
+  }
+  return chosen;
+}
+const auto name_of_case = [](const auto& info) { return std::string(info.param.name); };
+
+#define INSTANTIATE_GROUP(group)                                                               \
+  INSTANTIATE_TEST_SUITE_P(group, M1Route, testing::ValuesIn(cases_of(kRouteCases, #group)),   \
+                           name_of_case);                                                      \
+  INSTANTIATE_TEST_SUITE_P(group, M1Align, testing::ValuesIn(cases_of(kAlignCases, #group)), \
+                           name_of_case)
+INSTANTIATE_GROUP(tiny);
+INSTANTIATE_GROUP(edge);
+INSTANTIATE_GROUP(random);
+INSTANTIATE_GROUP(refused);
+
+}  // namespace
+}  // namespace moe
+
+int main(int argc, char** argv) {
+  return moe::judge::stage_main(argc, argv, "m1_align",
+                                {"m1.topk", "m1.weights", "m1.count", "m1.scan", "m1.scatter"});
+}

@@ -1,0 +1,30 @@
+// Bug models of m2_grouped_gemm: what each known mistake would output.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "judge/verdict.h"
+#include "m2_grouped_gemm_oracle.h"
+
+namespace moe::bugs {
+
+struct GemmModel {
+  judge::Mistake mistake;
+  std::function<judge::Matrix(const oracle::GemmProblem&)> output;
+};
+
+// Models that can differ from the right output on this problem.
+const std::vector<GemmModel>& gemm_models();
+
+// Mistakes that show in memory and not in a value.
+extern const judge::Mistake kPadRowsStored;   // writes behind the end of out
+extern const judge::Mistake kColumnsSpill;    // writes behind column N
+extern const judge::Mistake kOffset32;        // expert * N * D in 32 bits
+extern const judge::Mistake kNoEarlyExit;     // works on rows behind num_tokens_post_padded
+extern const judge::Mistake kUninitialised;   // NaN that no input has
+
+// What a block behind the end would store in row flat_id, when the tables there are stale.
+judge::Matrix from_stale_tail(const oracle::GemmProblem& p);
+
+}  // namespace moe::bugs

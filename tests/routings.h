@@ -1,0 +1,55 @@
+// Routings that every stage is tested with: topk_ids [T, K] by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "judge/random.h"
+
+namespace moe {
+
+enum class Load {
+  kUniform,     // distinct random experts for each token
+  kSkewed,      // expert 0 in every token, the rest random
+  kOneExpert,   // every slot names one expert: it is listed more than once per token
+  kLastExpert,  // the same for expert E - 1
+  kEvenOnly,    // every second expert stays empty
+  kUnrouted,    // a third of the ids are outside [0, E)
+  kAscending,   // flat_id % E
+};
+
+inline std::vector<int32_t> make_topk_ids(Load load,
+                                          int num_tokens,
+                                          int top_k,
+                                          int num_experts,
+                                          uint64_t seed) {
+  judge::Random random(seed);
+  std::vector<int32_t> ids;
+  const int step = load == Load::kEvenOnly ? 2 : 1;
+  const int choices = (num_experts + step - 1) / step;
+  constexpr int32_t kOutside[] = {-1, INT32_MIN, 0, 1000};  // 0: E itself, 1000: E + 1000
+  for (int token = 0; token < num_tokens; ++token) {
+    std::vector<int32_t> all;
+    for (int e = 0; e < choices; ++e) all.push_back(e * step);
+    for (int slot = 0; slot < top_k; ++slot) {
+      const int flat_id = token * top_k + slot;
+      if (load == Load::kOneExpert || load == Load::kLastExpert) {
+        ids.push_back(load == Load::kOneExpert ? num_experts / 2 : num_experts - 1);
+      } else if (load == Load::kAscending) {
+        ids.push_back(flat_id % num_experts);
+      } else if (load == Load::kUnrouted && random.integer(0, 2) == 0) {
+        const int32_t outside = kOutside[random.integer(0, 3)];
+        ids.push_back(outside < 0 ? outside : num_experts + outside);
+      } else {
+        const bool hot = load == Load::kSkewed && slot == 0;
+        const size_t i = hot || all.empty() ? 0 : random.bits() % all.size();
+        ids.push_back(all.empty() ? 0 : all[i]);
+        if (!all.empty()) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+  }
+  return ids;
+}
+
+}  // namespace moe

@@ -1,0 +1,19 @@
+// backend.h: the few things that the runner does differently on the emulator and on a GPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "protocol.h"
+
+namespace moe::runner {
+
+// Before the first call: where the emulator writes a last report.
+void start_backend(int report_fd);
+void set_thread_order(protocol::ThreadOrder order);
+// Forget the blanks that were reached; after a call, note them in the reply.
+void clear_todos();
+void note_todos(protocol::Reply& reply);
+// The emulator's report of a device fault; empty on a GPU.
+void note_fault(protocol::Reply& reply);
+
+}  // namespace moe::runner

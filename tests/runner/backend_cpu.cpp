@@ -1,0 +1,30 @@
+#include <emulator/control.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "backend.h"
+
+namespace moe::runner {
+
+void start_backend(int report_fd) { emulator::options().report_fd = report_fd; }
+
+void set_thread_order(protocol::ThreadOrder order) {
+  emulator::options().order = order == protocol::ThreadOrder::kForward ? emulator::Order::kForward
+                                                                        : emulator::Order::kReverse;
+}
+
+void clear_todos() { emulator::clear_todo(); }
+
+void note_todos(protocol::Reply& reply) {
+  for (int i = 0; i < emulator::todo_count() && i < protocol::kMaxTodos; ++i) {
+    std::snprintf(reply.todo_names[i], sizeof reply.todo_names[i], "%s", emulator::todo(i));
+    reply.num_todos = static_cast<uint32_t>(i + 1);
+  }
+}
+
+void note_fault(protocol::Reply& reply) {
+  std::snprintf(reply.fault, sizeof reply.fault, "%s", emulator::fault());
+}
+
+}  // namespace moe::runner

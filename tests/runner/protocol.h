@@ -1,0 +1,74 @@
+// protocol.h: what the tests (parent) and the runner (child) say to each other.
+//
+// One SOCK_SEQPACKET socket carries a Request with two file descriptors (the sealed images of all buffers
+// before the call, and a memory file of exact size for the images after it) and, back, a Reply. Nothing
+// in a Reply is a verdict: the parent judges the bytes. A second memory file, `report`, is where the
+// child may leave a last sentence when it dies.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace moe::protocol {
+
+inline constexpr uint32_t kMagic = 0x316c7264;  // "drl1"
+inline constexpr int kSocketFd = 3;
+inline constexpr int kReportFd = 4;
+inline constexpr uint32_t kReportBytes = 64 * 1024;
+inline constexpr int kMaxIntegers = 16;
+inline constexpr int kMaxBuffers = 12;
+inline constexpr int kMaxTodos = 16;
+inline constexpr int kTodoNameBytes = 48;
+
+enum class Kind : uint32_t {
+  kHello,   // who are you: device name, nothing runs
+  kValue,   // a host helper that returns a number (Reply::value)
+  kCall,    // one call on fresh buffers
+  kReplay,  // capture the call on the first images, replay the graph on the second
+};
+
+enum class ThreadOrder : uint32_t { kForward, kReverse };
+
+// One device allocation. A range of it, [filled_offset, filled_offset + image_bytes), comes from and goes
+// back to the images; for ordinary buffers that is all of it, red zones included.
+struct Buffer {
+  uint64_t allocation_bytes;
+  uint64_t payload_offset;  // the pointer that the function gets
+  uint64_t filled_offset;
+  uint64_t image_bytes;
+  uint64_t image_offset;    // in the image files
+};
+
+struct Request {
+  uint32_t magic;
+  uint32_t sequence;
+  Kind kind;
+  uint32_t operation;  // which function of the stage
+  ThreadOrder order;   // emulator only
+  uint32_t num_buffers;
+  uint64_t image_file_bytes;
+  int64_t integers[kMaxIntegers];
+  Buffer buffers[kMaxBuffers];
+};
+
+struct Reply {
+  uint32_t magic;
+  uint32_t sequence;
+  int32_t call_status;      // cudaError_t that the function returned
+  int32_t device_status;    // cudaError_t of the synchronize after it
+  int32_t capture_status;   // kReplay: of begin, end and instantiate
+  uint32_t multiprocessors;
+  int64_t value;
+  int64_t leaked_bytes;     // device memory gone after the call
+  uint32_t num_todos;
+  uint32_t todo_hashes[kMaxTodos];                // CUDA: names are hashed on the device
+  char todo_names[kMaxTodos][kTodoNameBytes];     // emulator
+  char status_names[3][48];                       // of the three statuses above
+  char refusal[160];                              // what refuse_X said
+  char device[96];
+  char fault[8192];                               // the emulator's report
+};
+
+static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply>);
+
+}  // namespace moe::protocol
