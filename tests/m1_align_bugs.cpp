@@ -22,8 +22,7 @@ struct Steps {
   };
   bool inclusive = false;             // offsets from an inclusive scan
   std::function<int32_t(int32_t)> entry = [](int32_t flat_id) { return flat_id; };
-  int32_t pad = kUnwritten;           // kUnwritten: the right one
-  int32_t first_offset = 0;
+  int32_t pad = kAny;                 // kAny: the right one
 };
 
 Alignment align_with(const AlignProblem& p, const Steps& steps) {
@@ -37,11 +36,11 @@ Alignment align_with(const AlignProblem& p, const Steps& steps) {
     if (routed(e) && steps.counted(i, e)) ++counts[static_cast<size_t>(e)];
   }
   Alignment result;
-  const int32_t pad = steps.pad == kUnwritten ? num_ids : steps.pad;
+  const int32_t pad = steps.pad == kAny ? num_ids : steps.pad;
   result.sorted_token_ids.assign(static_cast<size_t>(capacity), pad);
   result.expert_ids.assign(static_cast<size_t>(capacity / p.block_m), -1);
   std::vector<int64_t> starts;
-  int64_t end = steps.first_offset;
+  int64_t end = 0;
   for (int e = 0; e < p.num_experts; ++e) {
     const int32_t padded = steps.padded(counts[static_cast<size_t>(e)], p.block_m);
     starts.push_back(steps.inclusive ? end + padded : end);
@@ -72,6 +71,29 @@ Alignment with_pad(const AlignProblem& p, int32_t pad) {
   return align_with(p, steps);
 }
 
+// Only num_tokens_post_padded is predictable: ids collide in the scatter.
+Alignment only_total(const AlignProblem& p, int64_t total) {
+  Alignment a = align_with(p, {});
+  std::fill(a.sorted_token_ids.begin(), a.sorted_token_ids.end(), kAny);
+  std::fill(a.expert_ids.begin(), a.expert_ids.end(), kAny);
+  a.num_tokens_post_padded = static_cast<int32_t>(total);
+  return a;
+}
+
+// Rows of experts [first, E), each count rounded up as `steps` say.
+int64_t padded_rows(const AlignProblem& p, int first_expert, const Steps& steps) {
+  std::vector<int32_t> counts(static_cast<size_t>(p.num_experts), 0);
+  for (size_t i = 0; i < p.topk_ids.size(); ++i) {
+    const int32_t e = p.topk_ids[i];
+    if (e >= first_expert && e < p.num_experts && steps.counted(static_cast<int32_t>(i), e)) {
+      ++counts[static_cast<size_t>(e)];
+    }
+  }
+  int64_t rows = 0;
+  for (const int32_t count : counts) rows += steps.padded(count, p.block_m);
+  return rows;
+}
+
 std::vector<AlignModel> make_align_models() {
   std::vector<AlignModel> models;
   const auto add = [&](AlignModel m) { models.push_back(std::move(m)); };
@@ -84,12 +106,38 @@ std::vector<AlignModel> make_align_models() {
   add(model("M1-PAD-T", "m1.count", "padding",
             "The pad id is T; ids count (token, slot) pairs, so the first invalid id is T*top_k.",
             [](const AlignProblem& p) { return with_pad(p, p.num_tokens); }));
+  add(model("M1-FIRST1024", "m1.count", "count",
+            "Only the first 1024 ids were handled: every loop over ids needs a stride.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = steps.placed = [](int32_t i, int32_t) { return i < 1024; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-FIRST1024", "m1.count", "count",
+            "Only the first 1024 ids were counted: the loop over ids needs a stride.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = [](int32_t i, int32_t) { return i < 1024; };
+              return only_total(p, padded_rows(p, 0, steps));
+            }));
+  add(model("M1-COUNT-UNPADDED", "m1.scan", "padded-scan",
+            "num_tokens_post_padded is the number of padded rows, not of flat ids.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              a.num_tokens_post_padded = static_cast<int32_t>(p.topk_ids.size());
+              return a;
+            }));
   add(model("M1-NOPAD", "m1.scan", "padded-scan",
             "Each expert's rows must start on a block boundary: round its count up to whole blocks.",
             [](const AlignProblem& p) {
               Steps steps;
               steps.padded = [](int32_t count, int) { return count; };
-              return align_with(p, steps);
+              return only_total(p, padded_rows(p, 0, steps));
+            }));
+  add(model("M1-WARPTOTALS", "m1.scan", "padded-scan",
+            "From expert 32 on the rows start again at 0: add the totals of the warps before.",
+            [](const AlignProblem& p) {
+              return only_total(p, padded_rows(p, (p.num_experts - 1) / 32 * 32, {}));
             }));
   add(model("M1-ROUNDDOWN", "m1.scan", "padded-scan",
             "The count is rounded down: the last partial block of an expert is lost. Round up.",
@@ -133,11 +181,12 @@ std::vector<AlignModel> make_align_models() {
               for (int32_t& e : a.expert_ids) e = e < -1 ? -2 - e + 1 : e;
               return a;
             }));
-  add(model("M1-COUNT-UNPADDED", "m1.scan", "padded-scan",
-            "num_tokens_post_padded is the number of padded rows, not of flat ids.",
+  add(model("M1-LASTLABEL", "m1.scan", "padded-scan",
+            "expert_ids are shifted by one block: block b is labelled with the expert of block b + 1.",
             [](const AlignProblem& p) {
               Alignment a = align_with(p, {});
-              a.num_tokens_post_padded = static_cast<int32_t>(p.topk_ids.size());
+              if (!a.expert_ids.empty()) a.expert_ids.erase(a.expert_ids.begin());
+              a.expert_ids.push_back(-1);
               return a;
             }));
   add(model("M1-COUNT-CAPACITY", "m1.scan", "padded-scan",
@@ -146,13 +195,6 @@ std::vector<AlignModel> make_align_models() {
               Alignment a = align_with(p, {});
               a.num_tokens_post_padded = static_cast<int32_t>(a.sorted_token_ids.size());
               return a;
-            }));
-  add(model("M1-FIRST1024", "m1.count", "count",
-            "Only the first 1024 ids were handled: every loop over ids needs a stride.",
-            [](const AlignProblem& p) {
-              Steps steps;
-              steps.counted = steps.placed = [](int32_t i, int32_t) { return i < 1024; };
-              return align_with(p, steps);
             }));
   add(model("M1-32EXPERTS", "m1.scan", "padded-scan",
             "Experts from 32 on are missing: the scan stops at one warp.",
@@ -232,7 +274,7 @@ Routing route_with(const RouteProblem& p, const RouteSteps& steps) {
                                                                        : sum;
     for (int slot = 0; slot < p.top_k; ++slot) {
       const bool known = slot < experts;
-      result.topk_ids.push_back(known ? order[static_cast<size_t>(slot)] : kUnwritten);
+      result.topk_ids.push_back(known ? order[static_cast<size_t>(slot)] : kAny);
       result.topk_weights.push_back(known && divisor > 0.0 ? terms[static_cast<size_t>(slot)] / divisor
                                                            : 0.0);
     }

@@ -133,6 +133,10 @@ std::vector<GemmModel> make_models() {
                        std::function<Matrix(const GemmProblem&)> output) {
     models.push_back({{code, region, note, sentence}, std::move(output)});
   };
+  add("M2-ZERO", "m2.multiply", "mainloop", "The output is zero everywhere: nothing was accumulated.",
+      [](const GemmProblem& p) { return for_routed(p, [](int, int) { return 0.0; }); });
+  add("M2-NOTHING", "m2.store", "store", "out was never written.",
+      [](const GemmProblem& p) { return for_routed(p, [](int, int) { return kUntouched; }); });
   add("M2-FLATROW", "m2.gather", "gather",
       "GEMM1 used flat_id as the row of x; x has one row per token, so the row is flat_id / top_k.",
       [](const GemmProblem& p) {
@@ -196,10 +200,6 @@ std::vector<GemmModel> make_models() {
       weights_transposed);
   add("M2-LASTROW", "m2.store", "store", "The last valid row of each block is missing.",
       last_row_missing);
-  add("M2-ZERO", "m2.multiply", "mainloop", "The output is zero everywhere: nothing was accumulated.",
-      [](const GemmProblem& p) { return for_routed(p, [](int, int) { return 0.0; }); });
-  add("M2-NOTHING", "m2.store", "store", "out was never written.",
-      [](const GemmProblem& p) { return for_routed(p, [](int, int) { return kUntouched; }); });
   return models;
 }
 

@@ -137,11 +137,18 @@ bool Child::start() {
   return pid_ > 0;
 }
 
+// A child that only waits for requests ends by itself when its socket closes (a memory checker around it
+// then writes its summary); anything else is killed, with all that it started.
 void Child::stop() {
   if (pid_ < 0) return;
+  shutdown(socket_, SHUT_RDWR);
+  bool reaped = false;
+  for (int i = 0; i < stop_patience_ms_ && !reaped; ++i) {
+    reaped = waitpid(pid_, nullptr, WNOHANG) != 0;
+    if (!reaped) usleep(1'000);
+  }
   kill(-pid_, SIGKILL);
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (!reaped) waitpid(pid_, nullptr, 0);
   drain();
   close(socket_);
   close(output_);
@@ -242,6 +249,7 @@ Answer Child::ask(protocol::Request request, const Images* images, const Images*
     bury(answer);
   } else {
     answer.report = read_report(report_);
+    kill(-pid_, SIGKILL);
     stop();
   }
   for (const int fd : fds) {

@@ -22,7 +22,9 @@ struct Answer {
 
 class Child {
  public:
-  explicit Child(std::string runner_path) : path_(std::move(runner_path)) {}
+  // `stop_patience_ms`: how long an idle child may take to end before it is killed.
+  explicit Child(std::string runner_path, int stop_patience_ms = 200)
+      : path_(std::move(runner_path)), stop_patience_ms_(stop_patience_ms) {}
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -43,6 +45,7 @@ class Child {
   bool await_reply(Answer& answer, int limit_ms);
 
   std::string path_;
+  int stop_patience_ms_;
   pid_t pid_ = -1;
   int socket_ = -1;
   int output_ = -1;

@@ -84,6 +84,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       seed_ = std::strtoull(value.c_str(), nullptr, 0);
     } else if (option == "--case") {
       case_ = value;
+    } else if (option == "--case-limit-ms") {
+      case_limit_ms_ = std::atoi(value.c_str());
     } else {
       std::fprintf(stderr, "%s: unknown option %s\n", argv[0], option.c_str());
       return false;
@@ -127,7 +129,7 @@ Verdict Suite::verdict_of_death(const Answer& answer) {
   verdict.fault = answer.report;
   if (answer.kind == Answer::Kind::kTimedOut) {
     verdict.state = State::kHang;
-    verdict.sentence = "No answer in " + std::to_string(kCaseLimitMs / 1000) +
+    verdict.sentence = "No answer in " + std::to_string(case_limit_ms_ / 1000) +
                        " s; the process was stopped. Is there a loop that never ends?";
   } else if (is_hang(answer.report)) {
     verdict.state = State::kHang;
@@ -205,8 +207,8 @@ Verdict Suite::run_step(const Step& step, const Call& call, const Call* captured
   std::copy(images.places.begin(), images.places.end(), request.buffers);
   Images first;
   if (captured != nullptr) first = images_of(*captured, mix(seed_ + step.data + 1));
-  answer = captured != nullptr ? child_->ask(request, &first, &images, kCaseLimitMs)
-                               : child_->ask(request, &images, nullptr, kCaseLimitMs);
+  answer = captured != nullptr ? child_->ask(request, &first, &images, case_limit_ms_)
+                               : child_->ask(request, &images, nullptr, case_limit_ms_);
   if (answer.kind != Answer::Kind::kReplied) return verdict_of_death(answer);
   Verdict verdict = verdict_of_reply(step, answer.reply, refused);
   if (!verdict.pass()) return verdict;
@@ -268,7 +270,7 @@ int64_t Suite::ask_value(uint32_t operation, const std::vector<int64_t>& integer
   request.kind = protocol::Kind::kValue;
   request.operation = operation;
   std::copy(integers.begin(), integers.end(), request.integers);
-  const Answer answer = child_->ask(request, nullptr, nullptr, kCaseLimitMs);
+  const Answer answer = child_->ask(request, nullptr, nullptr, case_limit_ms_);
   if (answer.kind == Answer::Kind::kReplied) {
     verdict.todo = reached_todos(answer.reply);
     if (!verdict.todo.empty()) verdict.state = State::kTodo;
@@ -287,7 +289,7 @@ void Suite::record(const CaseRecord& record, const Verdict& verdict) {
 void Suite::hello(int cases) {
   protocol::Request request = {};
   request.kind = protocol::Kind::kHello;
-  const Answer answer = child_->ask(request, nullptr, nullptr, kHelloLimitMs);
+  const Answer answer = child_->ask(request, nullptr, nullptr, std::max(hello_limit_ms_, case_limit_ms_));
   report_->start({stage_, side_, backend_, bounded(answer.reply.device, 96), full_ ? "full" : "quick",
                   seed_, cases});
   if (answer.kind == Answer::Kind::kReplied) return;
@@ -309,7 +311,7 @@ int Suite::exit_code() const {
 }
 
 int Suite::run() {
-  child_ = std::make_unique<Child>(runner_);
+  child_ = std::make_unique<Child>(runner_, case_limit_ms_ > 10'000 ? 20'000 : 200);
   report_ = std::make_unique<Report>(report_path_);
   if (access(runner_.c_str(), X_OK) != 0) {
     std::fprintf(stderr, "no runner at %s\n", runner_.c_str());
