@@ -1,0 +1,194 @@
+// The command: its verbs and their options. Each verb is one file in driver/.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/course.h"
+#include "driver/process.h"
+#include "driver/report.h"
+#include "driver/terminal.h"
+#include "driver/verbs.h"
+
+namespace {
+
+using moe::driver::Course;
+using moe::driver::Verdict;
+
+constexpr int kUsage = static_cast<int>(Verdict::kUsage);
+constexpr int kFault = static_cast<int>(Verdict::kFault);
+constexpr const char* kStageVerb = "mN";  // stands for m1, m2, ...
+
+struct Options {
+  moe::driver::RunOptions run;
+  moe::driver::ResetOptions reset;
+  moe::driver::SkeletonsOptions skeletons;
+};
+
+struct Verb {
+  const char* name;
+  const char* summary;  // "" hides it
+  void (*add_options)(CLI::App& verb, Options& options);
+  int (*run)(const Course& course, const Options& options);
+};
+
+// Help in the words of this command, within 80 columns.
+class HelpText : public CLI::Formatter {
+ public:
+  HelpText() { column_width(18); }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
+    const bool positional =
+        !app->get_options([](const CLI::Option* option) { return option->get_positional(); })
+             .empty();
+    return "usage: " + name + (positional ? " mN" : "") + " [OPTIONS]\n";
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+  }
+
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+};
+
+void add_nothing(CLI::App&, Options&) {}
+
+void add_run_options(CLI::App& verb, Options& options) {
+  moe::driver::RunOptions& run = options.run;
+  // Written as the verb itself; see name_stage_verb.
+  verb.add_option("--stage", run.stage)->required()->group("");
+  verb.add_flag("--solution", run.solution, "test the reference instead of your file");
+  CLI::Option* cpu = verb.add_flag("--cpu", run.cpu, "on the emulator, even where a GPU is");
+  verb.add_flag("--gpu", run.gpu, "on the GPU, or not at all")->excludes(cpu);
+  verb.add_flag("--full", run.full, "every case in every way, not only the quick set");
+  verb.add_option("--case", run.case_name, "only this case, as group/name")->type_name("CASE");
+  verb.add_option("--seed", run.seed, "of the random data; every run prints its own")
+      ->type_name("N");
+}
+
+void add_reset_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.reset.stage)->required();
+  verb.add_flag("--yes", options.reset.yes, "do not ask");
+}
+
+void add_skeletons_options(CLI::App& verb, Options& options) {
+  CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
+  verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
+}
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> kVerbs{
+      {kStageVerb, "test your file of a stage: drill m1, drill m2, ...", add_run_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_stage(course, options.run);
+       }},
+      {"list", "the stages, their files and last results; runs nothing", add_nothing,
+       [](const Course& course, const Options&) { return moe::driver::list_stages(course); }},
+      {"reset", "make a file of yours blank again; the old one is kept", add_reset_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::reset_stage(course, options.reset);
+       }},
+      {"doctor", "what runs on this machine, and what to install", add_nothing,
+       [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},
+      {"selftest", "test the course itself: emulator, solutions, skeletons", add_nothing,
+       [](const Course& course, const Options&) { return moe::driver::run_selftest(course); }},
+      {"skeletons", "", add_skeletons_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_skeletons(course, options.skeletons);
+       }},
+  };
+  return kVerbs;
+}
+
+bool is_verb(const std::string& word) {
+  for (const Verb& verb : verbs()) {
+    if (word == verb.name) return true;
+  }
+  return false;
+}
+
+int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
+  std::vector<std::string> candidates;
+  for (const moe::Stage& stage : moe::kStages) {
+    candidates.insert(candidates.end(), {stage.id, stage.stem});
+  }
+  for (const Verb& verb : verbs()) {
+    if (verbs_too && verb.summary[0] != '\0' && verb.name != kStageVerb)
+      candidates.push_back(verb.name);
+  }
+  const std::size_t limit = word.size() < 4 ? 1 : 3;
+  const std::string near = moe::driver::nearest(word, candidates, limit);
+  std::string text =
+      "drill: there is no " + std::string(kind) + " " + moe::driver::shell_quoted(word) + ".";
+  if (!near.empty()) {
+    text += " Did you mean: drill " + std::string(verbs_too ? "" : "reset ") + near;
+  } else {
+    text += " See: drill -h";
+  }
+  std::fprintf(stderr, "%s\n", text.c_str());
+  return kUsage;
+}
+
+// "m2 --full" becomes "mN --stage m2 --full": stages are written like verbs.
+void name_stage_verb(std::vector<std::string>& words) {
+  if (words.empty() || moe::driver::find_stage(words.front()) == nullptr) return;
+  words.insert(words.begin(), {kStageVerb, "--stage"});
+}
+
+int run_verb(const CLI::App& app, const Course& course, const Options& options) {
+  for (const Verb& verb : verbs()) {
+    if (!app.got_subcommand(verb.name)) continue;
+    const std::string& stage =
+        std::string(verb.name) == "reset" ? options.reset.stage : options.run.stage;
+    if (!stage.empty() && moe::driver::find_stage(stage) == nullptr) {
+      return say_unknown(stage, "stage", false);
+    }
+    return verb.run(course, options);
+  }
+  return moe::driver::show_where(course);
+}
+
+int run_command(std::vector<std::string> words) {
+  name_stage_verb(words);
+  const bool has_verb = !words.empty() && words.front().rfind("-", 0) != 0;
+  const bool known =
+      has_verb && is_verb(words.front()) && words != std::vector<std::string>{kStageVerb};
+  if (has_verb && !known) return say_unknown(words.front(), "verb or stage", true);
+  Options options;
+  CLI::App app{
+      "Write the kernels of a fused Mixture-of-Experts layer, one idea a stage.\n"
+      "Without a verb: where you are and what is next.",
+      "drill"};
+  app.require_subcommand(0, 1);
+  app.formatter(std::make_shared<HelpText>());  // the verbs inherit it
+  for (const Verb& verb : verbs()) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    if (verb.summary[0] == '\0') sub->group("");
+    verb.add_options(*sub, options);
+  }
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 wants them
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return run_verb(app, moe::driver::find_course(), options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  moe::driver::install_interrupt_handlers();
+  try {
+    return run_command({argv + 1, argv + argc});
+  } catch (const moe::driver::Interrupted& interrupted) {
+    moe::driver::say("\nstopped\n");
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "drill: %s. This is a fault of the course.\n", error.what());
+    return kFault;
+  }
+}

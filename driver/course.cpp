@@ -1,0 +1,105 @@
+#include "driver/course.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "driver/terminal.h"
+
+namespace moe::driver {
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+}  // namespace
+
+std::filesystem::path Course::tree(std::string_view name) const {
+  return root / "build" / name;
+}
+
+std::filesystem::path Course::mine(const Stage& stage) const {
+  return root / source_name(stage, "mine");
+}
+
+std::filesystem::path Course::solution(const Stage& stage) const {
+  return root / source_name(stage, "solution");
+}
+
+Course find_course() {
+  if (const char* root = std::getenv("DRILL_ROOT")) return Course{root};
+  // build/host/drill_command: three levels up.
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return Course{self.parent_path().parent_path().parent_path()};
+}
+
+std::string source_name(const Stage& stage, std::string_view side) {
+  const std::string folder = side == "mine" ? "mine/" : "solutions/";
+  return folder + stage.stem + ".cu";
+}
+
+const Stage* find_stage(std::string_view name) {
+  std::string wanted = lower_case(name);
+  if (wanted.size() > 3 && wanted.substr(wanted.size() - 3) == ".cu") {
+    wanted = std::filesystem::path(wanted).stem().string();
+  }
+  for (const Stage& stage : kStages) {
+    if (wanted == stage.id || wanted == stage.stem) return &stage;
+  }
+  return nullptr;
+}
+
+std::vector<Region> regions_of(const Course& course, const Stage& stage) {
+  return find_regions(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+}
+
+std::vector<Blank> blanks_of(const Course& course, const Stage& stage) {
+  const std::string mine = read_file(course.mine(stage));
+  std::vector<Blank> blanks = find_blanks(regions_of(course, stage), mine);
+  if (mine.empty()) {
+    for (Blank& blank : blanks) blank.written = false;
+  }
+  return blanks;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Rows of the classic table: two back (for swaps), one back, and the current one.
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest(std::string_view word,
+                    const std::vector<std::string>& candidates,
+                    std::size_t limit) {
+  std::string best;
+  std::size_t best_distance = limit + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(lower_case(word), candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace moe::driver

@@ -1,0 +1,123 @@
+#include "driver/report.h"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "driver/terminal.h"
+
+namespace moe::driver {
+namespace {
+
+using Json = nlohmann::json;
+
+// Throws for an unknown word.
+CaseState state_of(const std::string& word) {
+  static const std::map<std::string, CaseState> kStates{
+      {"pass", CaseState::kPass},      {"wrong", CaseState::kWrong}, {"todo", CaseState::kTodo},
+      {"crash", CaseState::kCrash},    {"hang", CaseState::kHang},   {"skip", CaseState::kSkip},
+      {"not_run", CaseState::kNotRun},
+  };
+  return kStates.at(word);
+}
+
+CaseRecord case_of(const Json& record) {
+  CaseRecord result;
+  result.name = record.at("name").get<std::string>();
+  result.state = state_of(record.at("state").get<std::string>());
+  result.seconds = record.value("seconds", 0.0);
+  result.shape = record.value("shape", "");
+  if (record.contains("seed")) result.seed = record.at("seed").get<std::uint64_t>();
+  result.step = record.value("step", "");
+  result.sentence = record.value("sentence", "");
+  result.code = record.value("code", "");
+  result.region = record.value("region", "");
+  result.note = record.value("note", "");
+  result.evidence = record.value("evidence", std::vector<std::string>());
+  result.fault = record.value("fault", "");
+  result.todo = record.value("todo", std::vector<std::string>());
+  return result;
+}
+
+void add_record(const Json& record, Report& report) {
+  const std::string type = record.at("type").get<std::string>();
+  if (type == "start") {
+    report.started = true;
+    report.device = record.value("device", "");
+    report.set = record.value("set", "");
+    report.seed = record.value("seed", std::uint64_t{0});
+  } else if (type == "case") {
+    report.cases.push_back(case_of(record));
+  } else if (type == "output") {
+    report.output += record.value("text", "");
+    report.output_truncated = report.output_truncated || record.value("truncated", false);
+  } else if (type == "usage") {
+    report.usage = record.value("message", "");
+  } else if (type == "end") {
+    report.ended = true;
+  }
+}
+
+}  // namespace
+
+std::size_t Report::count(CaseState state) const {
+  return static_cast<std::size_t>(std::count_if(
+      cases.begin(), cases.end(), [&](const CaseRecord& one) { return one.state == state; }));
+}
+
+const CaseRecord* Report::first(CaseState state) const {
+  const auto found = std::find_if(cases.begin(), cases.end(),
+                                  [&](const CaseRecord& one) { return one.state == state; });
+  return found == cases.end() ? nullptr : &*found;
+}
+
+Report parse_report(std::string_view text) {
+  Report report;
+  for (const std::string& line : split_lines(text)) {
+    if (line.empty()) continue;
+    try {
+      add_record(Json::parse(line), report);
+    } catch (const std::exception&) {
+      ++report.damaged_lines;  // the last line of a test binary that died, for example
+    }
+  }
+  return report;
+}
+
+Verdict verdict_of(const Report& report) {
+  if (report.count(CaseState::kHang) > 0) return Verdict::kHang;
+  if (report.count(CaseState::kCrash) > 0) return Verdict::kCrash;
+  if (report.count(CaseState::kWrong) > 0) return Verdict::kWrong;
+  if (report.count(CaseState::kTodo) > 0) return Verdict::kTodo;
+  // A case that did not run without one that failed is no pass.
+  if (report.count(CaseState::kNotRun) > 0) return Verdict::kFault;
+  if (report.count(CaseState::kPass) > 0) return Verdict::kPass;
+  return report.count(CaseState::kSkip) > 0 ? Verdict::kSkip : Verdict::kFault;
+}
+
+const char* word_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return "PASS";
+    case Verdict::kWrong:
+      return "WRONG";
+    case Verdict::kUsage:
+      return "USAGE";
+    case Verdict::kTodo:
+      return "TODO";
+    case Verdict::kBuild:
+      return "BUILD";
+    case Verdict::kCrash:
+      return "CRASH";
+    case Verdict::kHang:
+      return "HANG";
+    case Verdict::kSkip:
+      return "SKIP";
+    case Verdict::kFault:
+      return "FAULT";
+  }
+  return "FAULT";
+}
+
+}  // namespace moe::driver

@@ -1,0 +1,235 @@
+// `drill mN`: build the learner's file (or the solution), test it, say what was found.
+#include <ctime>
+
+#include "driver/build_advice.h"
+#include "driver/stage_run.h"
+#include "driver/state.h"
+#include "driver/transcript.h"
+#include "driver/verbs.h"
+
+namespace moe::driver {
+namespace {
+
+int exit_code(Verdict verdict) {
+  return static_cast<int>(verdict);
+}
+
+// One run, from the options to the exit code.
+class StageRun {
+ public:
+  StageRun(const Course& course, const RunOptions& options)
+      : course_(course), options_(options), paint_(Paint::for_stdout()) {
+    scene_.stage = *find_stage(options.stage);
+    scene_.side = options.solution ? "solution" : "mine";
+    scene_.again = again_command();
+  }
+
+  int run();
+
+ private:
+  std::string again_command() const;
+  std::filesystem::path source_path() const;
+  std::string relative(const std::filesystem::path& path) const;
+  bool prepare(double& seconds);
+  bool build_tests(double& seconds);
+  bool build_runner(double& seconds);
+  int fault(const std::string& what, const std::filesystem::path& log);
+  void report_build_failure(const Build& build);
+  int test();
+  void remember(Verdict verdict, const Report& report);
+  void say_next();
+
+  const Course& course_;
+  const RunOptions& options_;
+  Paint paint_;
+  Scene scene_;
+  Backend backend_;
+  int failure_ = 0;  // exit code of what went wrong while building
+};
+
+int StageRun::run() {
+  if (!std::filesystem::exists(source_path())) {
+    say("drill: " + source_name(scene_.stage, scene_.side) +
+        " is missing. Make it anew: drill reset " + scene_.stage.id + "\n");
+    return exit_code(Verdict::kUsage);
+  }
+  scene_.source = read_file(source_path());
+  if (!options_.solution) scene_.blanks = blanks_of(course_, scene_.stage);
+
+  const Wish wish = options_.cpu ? Wish::kCpu : options_.gpu ? Wish::kGpu : Wish::kAny;
+  backend_ = choose_backend(wish);
+  scene_.emulator = !backend_.cuda;
+  if (wish == Wish::kGpu && !backend_.cuda) {
+    const std::string text =
+        wrapped("SKIP   ", std::string(scene_.stage.id) + " --gpu: " + backend_.refusal +
+                               ". Nothing was run.");
+    say(paint_.open(text.substr(0, 4)) + text.substr(4));
+    return exit_code(Verdict::kSkip);
+  }
+  say(header_text(scene_, backend_.phrase, paint_));
+  double seconds = 0;
+  if (!prepare(seconds)) return failure_;
+  say("build  " + seconds_text(seconds) + "\n");
+  return test();
+}
+
+std::string StageRun::again_command() const {
+  std::string command = "drill " + std::string(scene_.stage.id);
+  if (options_.solution) command += " --solution";
+  if (options_.cpu) command += " --cpu";
+  if (options_.gpu) command += " --gpu";
+  if (options_.full) command += " --full";
+  return command;
+}
+
+std::filesystem::path StageRun::source_path() const {
+  return options_.solution ? course_.solution(scene_.stage) : course_.mine(scene_.stage);
+}
+
+std::string StageRun::relative(const std::filesystem::path& path) const {
+  return path.lexically_relative(course_.root).string();
+}
+
+bool StageRun::prepare(double& seconds) {
+  const std::filesystem::path runner =
+      runner_path(course_, backend_.name(), scene_.stage, scene_.side);
+  if (!std::filesystem::exists(runner) &&
+      !std::filesystem::exists(test_path(course_, scene_.stage))) {
+    say("building the tests and " + std::string(backend_.cuda ? "the runner" : "the emulator") +
+        " (once, up to a minute) ...\n");
+  }
+  return build_tests(seconds) && build_runner(seconds);
+}
+
+bool StageRun::build_tests(double& seconds) {
+  const std::string target = std::string(scene_.stage.stem) + "_test";
+  const Build build = build_targets(course_, "host", {target}, target + ".log");
+  seconds += build.seconds;
+  if (build.done) return true;
+  say(build.compiler_text);
+  failure_ =
+      fault("the tests of " + std::string(scene_.stage.id) + " cannot be built. If you changed " +
+                "files outside of mine/, change them back; else it is a fault of ours",
+            build.log);
+  return false;
+}
+
+bool StageRun::build_runner(double& seconds) {
+  const std::string tree = backend_.name();
+  const Build configured = configure_tree(course_, tree, backend_);
+  if (!configured.done) {
+    say(configured.compiler_text);
+    failure_ = fault("build/" + tree + " cannot be configured; `drill doctor` may know why",
+                     configured.log);
+    return false;
+  }
+  const Build build = driver::build_runner(course_, tree, scene_.stage, scene_.side);
+  seconds += configured.seconds + build.seconds;
+  if (build.done) {
+    const std::size_t warnings = count_diagnostics(build.compiler_text, "warning");
+    if (warnings > 0) say(build.compiler_text);
+    return true;
+  }
+  report_build_failure(build);
+  return false;
+}
+
+void StageRun::report_build_failure(const Build& build) {
+  say(build.compiler_text);
+  // Only an error in or about the stage's own file is its author's.
+  const bool theirs =
+      build.compiler_text.find(source_name(scene_.stage, scene_.side)) != std::string::npos ||
+      build.compiler_text.find("undefined reference") != std::string::npos;
+  if (!theirs) {
+    failure_ =
+        fault("the runner of " + std::string(scene_.stage.id) + " cannot be built", build.log);
+    return;
+  }
+  BuildFailure details;
+  details.compiler_text = build.compiler_text;
+  details.stem = scene_.stage.stem;
+  details.source = scene_.source;
+  const std::string contract =
+      read_file(course_.root / "drills" / (std::string(scene_.stage.stem) + ".h"));
+  details.contract = contract;
+  say("\n" + build_failure_text(scene_, build, relative(build.log), advice_for(details), paint_));
+  remember(Verdict::kBuild, {});
+  failure_ = exit_code(Verdict::kBuild);
+}
+
+int StageRun::fault(const std::string& what, const std::filesystem::path& log) {
+  const std::string text = wrapped("FAULT  ", what + ".");
+  say("\n" + paint_.bad(text.substr(0, 5)) + text.substr(5));
+  say("  log     " + relative(log) + "\n");
+  return exit_code(Verdict::kFault);
+}
+
+int StageRun::test() {
+  TestOptions test_options;
+  test_options.side = scene_.side;
+  test_options.full = options_.full;
+  test_options.case_name = options_.case_name;
+  test_options.seed = options_.seed;
+  StatusLine status;
+  std::size_t judged = 0;
+  const TestRun run =
+      run_tests(course_, scene_.stage, backend_, test_options, [&](const CaseRecord& one) {
+        status.show("test   " + counted(++judged, "case") + "  " + one.name);
+      });
+  status.clear();
+  if (run.verdict == Verdict::kUsage) {
+    say("drill: " + run.fault + "\n");
+    return exit_code(run.verdict);
+  }
+  if (!run.report.cases.empty()) say(test_text(run.report, run.outcome.seconds));
+  say(output_text(run.report, scene_));
+  if (run.verdict == Verdict::kFault) {
+    return fault(run.fault + ". This is a fault of the course, not of your file", run.log);
+  }
+  say(verdict_text(run.report, scene_, paint_));
+  remember(run.verdict, run.report);
+  if (run.verdict == Verdict::kPass) say_next();
+  return exit_code(run.verdict);
+}
+
+// Only what all cases of the learner's file said is worth remembering.
+void StageRun::remember(Verdict verdict, const Report& report) {
+  if (options_.solution || !options_.case_name.empty() || verdict == Verdict::kSkip) return;
+  StageState state;
+  state.hash = hash_of(scene_.source);
+  for (const char* word = word_of(verdict); *word != '\0'; ++word) {
+    state.verdict += static_cast<char>(*word - 'A' + 'a');
+  }
+  state.time = std::time(nullptr);
+  if (verdict == Verdict::kPass) {
+    state.detail = options_.full ? "full" : "quick";
+  } else {
+    const CaseRecord* failed = verdict == Verdict::kHang    ? report.first(CaseState::kHang)
+                               : verdict == Verdict::kCrash ? report.first(CaseState::kCrash)
+                                                            : report.first(CaseState::kWrong);
+    state.detail = failed != nullptr ? failed->name : "-";
+  }
+  States states = read_states(course_.root);
+  // A quick pass does not undo what a full one has shown about the same file.
+  const StageState& before = states[scene_.stage.stem];
+  const bool full_before =
+      before.hash == state.hash && before.verdict == "pass" && before.detail == "full";
+  if (verdict == Verdict::kPass && full_before) state.detail = "full";
+  states[scene_.stage.stem] = state;
+  if (!write_states(course_.root, states)) say("note   .drill/state cannot be written\n");
+}
+
+void StageRun::say_next() {
+  std::string next = "drill " + std::string(scene_.stage.id);
+  const bool whole_file_of_learner = !options_.solution && options_.case_name.empty();
+  if (whole_file_of_learner) next = next_command(course_, find_stage(scene_.stage.id));
+  say("next   " + paint_.strong(next) + "\n");
+}
+
+}  // namespace
+
+int run_stage(const Course& course, const RunOptions& options) {
+  return StageRun(course, options).run();
+}
+
+}  // namespace moe::driver

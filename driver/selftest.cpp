@@ -1,0 +1,236 @@
+// `drill selftest`: does the course itself work here? Every test of the repository that is quick
+// enough to run on a laptop: the tests of emulator and command, every solution against every case,
+// and every skeleton, which must be TODO and nothing worse.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "driver/gtest_count.h"
+#include "driver/stage_run.h"
+#include "driver/terminal.h"
+#include "driver/verbs.h"
+
+namespace moe::driver {
+namespace {
+
+constexpr double kProgramLimitSeconds = 300;
+
+class SelfTest {
+ public:
+  explicit SelfTest(const Course& course) : course_(course) {}
+
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // One line per step, with the time since the start; details of failures below it.
+  void step(const std::string& what, const Tally& tally, const std::string& details = "");
+  void build_tree(const std::string& tree);
+  void check_skeletons();
+  void run_program(const std::filesystem::path& program);
+  void run_programs();
+  void run_solution(const Stage& stage, const Backend& backend);
+  void run_skeleton(const Stage& stage);
+  TestRun run_side(const Stage& stage, const Backend& backend, const std::string& side);
+  void check_cuda();
+
+  const Course& course_;
+  Clock::time_point start_ = Clock::now();
+  StatusLine status_;
+  Tally total_;
+};
+
+void SelfTest::step(const std::string& what, const Tally& tally, const std::string& details) {
+  status_.clear();
+  total_.add(tally);
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  char time[32];
+  std::snprintf(time, sizeof time, "[%4.0f s] ", elapsed);
+  std::string result;
+  if (tally.passed + tally.failed + tally.skipped > 0) result = ": " + tally.text();
+  say(time + what + result + "\n" + details);
+}
+
+// The learner's own file may be broken: only what else fails to build counts.
+void SelfTest::build_tree(const std::string& tree) {
+  status_.show("building build/" + tree);
+  const Build configured = configure_tree(course_, tree, Backend());
+  if (!configured.done) {
+    step("configure build/" + tree, {0, 1, 0}, configured.compiler_text);
+    return;
+  }
+  const Build build = build_targets(course_, tree, {}, "selftest.log");
+  std::string failed;
+  for (const std::string& line : split_lines(read_file(build.log))) {
+    const bool ours = line.rfind("FAILED: ", 0) == 0 && line.find(".mine") == std::string::npos;
+    if (ours) failed += "  " + line + "\n";
+  }
+  const bool good = build.done || failed.empty();
+  step("build build/" + tree, good ? Tally{1, 0, 0} : Tally{0, 1, 0},
+       good ? "" : build.compiler_text + failed);
+}
+
+void SelfTest::check_skeletons() {
+  // In the repository itself mine/ must be what the solutions generate; a learner's clone differs,
+  // and that is what it is for.
+  const bool repository = std::getenv("CI") != nullptr;
+  for (const Stage& stage : kStages) {
+    Tally tally;
+    std::string details;
+    try {
+      const std::string skeleton = make_skeleton(read_file(course_.solution(stage)),
+                                                 source_name(stage, "solution"), stage.id);
+      const bool equal = read_file(course_.mine(stage)) == skeleton;
+      tally = equal ? Tally{1, 0, 0} : repository ? Tally{0, 1, 0} : Tally{0, 0, 1};
+      if (!equal) details = "  " + source_name(stage, "mine") + " has been edited\n";
+    } catch (const MarkerError& error) {
+      tally = {0, 1, 0};
+      details = "  " + std::string(error.what()) + "\n";
+    }
+    step("skeleton of " + std::string(stage.id) + " is up to date", tally, details);
+  }
+}
+
+void SelfTest::run_program(const std::filesystem::path& program) {
+  const std::string name = program.lexically_relative(course_.root).string();
+  status_.show(name);
+  Command command;
+  command.arguments = {program};
+  command.environment = {"GTEST_COLOR=no", "DRILL_ROOT=" + course_.root.string()};
+  command.folder = course_.root;
+  command.limit_s = kProgramLimitSeconds;
+  const Outcome outcome = run_process(command);
+  GtestResult result = count_gtest(outcome.output);
+  const bool is_gtest = result.tally.passed + result.tally.failed + result.tally.skipped > 0;
+  if (!is_gtest) result.tally = outcome.exit_code == 0 ? Tally{1, 0, 0} : Tally{0, 1, 0};
+  if (outcome.exit_code != 0 && result.tally.failed == 0) ++result.tally.failed;
+  std::string details;
+  for (const std::string& failure : result.failures) details += "  failed: " + failure + "\n";
+  if (result.tally.failed > 0) details += outcome.output;
+  if (outcome.timed_out) details += "  ended after " + seconds_text(kProgramLimitSeconds) + "\n";
+  step(name, result.tally, details);
+}
+
+void SelfTest::run_programs() {
+  std::vector<std::filesystem::path> programs{course_.tree("host") / "tests" / "driver_test"};
+  std::error_code ignored;
+  const std::filesystem::path tests = course_.tree("cpu") / "tests";
+  for (std::filesystem::recursive_directory_iterator entry(tests, ignored), end; entry != end;
+       entry.increment(ignored)) {
+    const std::filesystem::path path = entry->path();
+    if (path.filename() == "CMakeFiles") entry.disable_recursion_pending();
+    if (entry->is_regular_file(ignored) && path.extension().empty() &&
+        access(path.c_str(), X_OK) == 0) {
+      programs.push_back(path);
+    }
+  }
+  std::sort(programs.begin() + 1, programs.end());
+  for (const std::filesystem::path& program : programs) run_program(program);
+}
+
+TestRun SelfTest::run_side(const Stage& stage, const Backend& backend, const std::string& side) {
+  TestOptions options;
+  options.side = side;
+  options.full = true;
+  return run_tests(course_, stage, backend, options, [&](const CaseRecord& one) {
+    status_.show(std::string(stage.id) + " " + side + "  " + one.name);
+  });
+}
+
+void SelfTest::run_solution(const Stage& stage, const Backend& backend) {
+  const TestRun run = run_side(stage, backend, "solution");
+  Tally tally;
+  std::string details;
+  for (const CaseRecord& one : run.report.cases) {
+    if (one.state == CaseState::kPass) {
+      ++tally.passed;
+    } else if (one.state == CaseState::kSkip) {
+      ++tally.skipped;
+      details += "  skipped: " + one.name + "  " + one.sentence + "\n";
+    } else {
+      ++tally.failed;
+      details += "  failed: " + one.name + "  " + one.sentence + "\n" + one.fault;
+    }
+  }
+  if (!run.fault.empty()) {
+    ++tally.failed;
+    details += "  " + run.fault + "; see " + run.log.string() + "\n";
+  }
+  const char* where = backend.cuda ? "on the GPU" : "on the emulator";
+  step(std::string(stage.id) + " solution, every case, " + where, tally, details);
+}
+
+void SelfTest::run_skeleton(const Stage& stage) {
+  Backend emulator;
+  const TestRun run = run_side(stage, emulator, "skeleton");
+  Tally tally;
+  std::string details;
+  for (const CaseRecord& one : run.report.cases) {
+    if (one.state == CaseState::kPass || one.state == CaseState::kTodo) {
+      ++tally.passed;
+    } else if (one.state == CaseState::kSkip) {
+      ++tally.skipped;
+    } else {
+      ++tally.failed;
+      details += "  neither TODO nor PASS: " + one.name + "  " + one.sentence + "\n" + one.fault;
+    }
+  }
+  if (run.verdict != Verdict::kTodo && tally.failed == 0) {
+    ++tally.failed;
+    details += std::string("  is not TODO but ") + word_of(run.verdict) + ". " + run.fault + "\n";
+  }
+  step(std::string(stage.id) + " skeleton, every case, is TODO", tally, details);
+}
+
+// With a toolkit everything must compile for CUDA; with a GPU too, the solutions must pass on it.
+void SelfTest::check_cuda() {
+  Machine machine{find_gpu(), find_nvcc()};
+  if (machine.nvcc.empty()) {
+    step("CUDA: no nvcc here, nothing compiled for a GPU", {0, 0, 1});
+    return;
+  }
+  const bool has_gpu = machine.gpu.has_value();
+  if (!has_gpu) machine.gpu = Gpu{"", "9.0"};  // what every stage can be compiled for
+  const Backend backend = choose_backend(Wish::kAny, machine);
+  status_.show("configuring build/cuda");
+  const Build configured = configure_tree(course_, "cuda", backend);
+  if (!configured.done) {
+    step("configure build/cuda", {0, 1, 0}, configured.compiler_text);
+    return;
+  }
+  for (const Stage& stage : kStages) {
+    status_.show("compiling " + std::string(stage.id) + " for CUDA");
+    const std::string stem = stage.stem;
+    const Build build = build_targets(course_, "cuda", {stem + ".solution", stem + ".skeleton"},
+                                      stem + ".selftest.log");
+    step(std::string(stage.id) + " compiles for sm_" + backend.architecture,
+         build.done ? Tally{1, 0, 0} : Tally{0, 1, 0}, build.done ? "" : build.compiler_text);
+    if (build.done && has_gpu) run_solution(stage, backend);
+  }
+  if (!has_gpu) step("GPU: none here, no solution ran on one", {0, 0, 1});
+}
+
+int SelfTest::run() {
+  for (const char* tree : {"host", "cpu"}) build_tree(tree);
+  check_skeletons();
+  run_programs();
+  for (const Stage& stage : kStages) {
+    run_solution(stage, Backend());
+    run_skeleton(stage);
+  }
+  check_cuda();
+  say(total_.text() + "\n");
+  return total_.failed == 0 ? 0 : static_cast<int>(Verdict::kWrong);
+}
+
+}  // namespace
+
+int run_selftest(const Course& course) {
+  return SelfTest(course).run();
+}
+
+}  // namespace moe::driver

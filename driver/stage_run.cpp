@@ -1,0 +1,129 @@
+#include "driver/stage_run.h"
+
+#include <fstream>
+
+#include "driver/fault.h"
+#include "driver/terminal.h"
+
+namespace moe::driver {
+namespace {
+
+// Reads the report as it grows and passes on every case that is new.
+class ReportFollower {
+ public:
+  ReportFollower(std::filesystem::path file, std::function<void(const CaseRecord&)> progress)
+      : file_(std::move(file)), progress_(std::move(progress)) {}
+
+  void look() {
+    std::ifstream file(file_, std::ios::binary);
+    file.seekg(read_);
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    text.resize(text.rfind('\n') + 1);  // whole lines only; npos + 1 is 0
+    read_ += static_cast<std::streamoff>(text.size());
+    for (const CaseRecord& one : parse_report(text).cases) progress_(one);
+  }
+
+ private:
+  std::filesystem::path file_;
+  std::function<void(const CaseRecord&)> progress_;
+  std::streamoff read_ = 0;
+};
+
+std::vector<std::string> test_arguments(const Course& course,
+                                        const Stage& stage,
+                                        const Backend& backend,
+                                        const TestOptions& options,
+                                        const std::filesystem::path& report) {
+  // The skeleton is compiled as the learner's side.
+  const std::string side = options.side == "skeleton" ? "mine" : options.side;
+  std::vector<std::string> arguments{test_path(course, stage),
+                                     "--runner",
+                                     runner_path(course, backend.name(), stage, options.side),
+                                     "--side",
+                                     side,
+                                     "--backend",
+                                     backend.name(),
+                                     "--report",
+                                     report};
+  if (options.full) arguments.emplace_back("--full");
+  if (options.seed) {
+    arguments.insert(arguments.end(), {"--seed", std::to_string(*options.seed)});
+  }
+  if (!options.case_name.empty()) {
+    arguments.insert(arguments.end(), {"--case", options.case_name});
+  }
+  return arguments;
+}
+
+std::string last_line(const std::string& text) {
+  const std::vector<std::string> lines = split_lines(text);
+  return lines.empty() ? std::string() : lines.back();
+}
+
+// The case of the run before whose name is nearest to a mistyped one, or "".
+std::string nearest_case(const std::string& last_report, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CaseRecord& one : parse_report(last_report).cases) names.push_back(one.name);
+  return nearest(name, names, 1 + name.size() / 3);
+}
+
+// Holds the cases against the exit code: a verdict that both agree on, or a fault of ours.
+void judge(TestRun& run) {
+  const int code = run.outcome.exit_code;
+  const Verdict of_cases = verdict_of(run.report);
+  if (code == static_cast<int>(Verdict::kUsage)) {
+    run.verdict = Verdict::kUsage;
+    run.fault = run.report.usage.empty() ? last_line(run.outcome.output) : run.report.usage;
+  } else if (run.outcome.signal != 0) {
+    run.fault = "the test program was ended by signal " + std::to_string(run.outcome.signal);
+  } else if (!run.report.ended) {
+    run.fault = "the test program ended without a verdict, with exit code " + std::to_string(code);
+  } else if (run.report.damaged_lines > 0) {
+    run.fault = "the test program wrote a damaged report";
+  } else if (code != static_cast<int>(of_cases) || of_cases == Verdict::kFault) {
+    run.fault = std::string("the cases say ") + word_of(of_cases) +
+                ", but the test program's exit code is " + std::to_string(code);
+  } else {
+    run.verdict = of_cases;
+  }
+}
+
+}  // namespace
+
+TestRun run_tests(const Course& course,
+                  const Stage& stage,
+                  const Backend& backend,
+                  const TestOptions& options,
+                  const std::function<void(const CaseRecord&)>& progress) {
+  const std::filesystem::path tree = course.tree(backend.name());
+  const std::string base = std::string(stage.stem) + "." + options.side;
+  const std::filesystem::path report_file = tree / (base + ".report.jsonl");
+  const std::string near_case = nearest_case(read_file(report_file), options.case_name);
+  std::error_code ignored;
+  std::filesystem::remove(report_file, ignored);
+
+  Command command;
+  command.arguments = test_arguments(course, stage, backend, options, report_file);
+  command.folder = course.root;
+  ReportFollower follower(report_file, progress);
+  Watcher watcher;
+  watcher.on_tick = [&follower] { follower.look(); };
+
+  TestRun run;
+  run.outcome = run_process(command, watcher);
+  follower.look();
+  run.log = tree / (base + ".test.log");
+  std::ofstream(run.log, std::ios::binary) << run.outcome.output;
+  run.report = parse_report(read_file(report_file));
+  const std::filesystem::path runner = runner_path(course, backend.name(), stage, options.side);
+  for (CaseRecord& one : run.report.cases) {
+    if (!one.fault.empty()) one.fault = resolve_fault(one.fault, runner, course.root);
+  }
+  judge(run);
+  if (run.verdict == Verdict::kUsage && !near_case.empty()) {
+    run.fault += ". Did you mean " + near_case + "?";
+  }
+  return run;
+}
+
+}  // namespace moe::driver

@@ -1,0 +1,39 @@
+// Building and testing one stage on one backend, shared by `drill mN` and `drill selftest`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "driver/build.h"
+#include "driver/process.h"
+#include "driver/report.h"
+
+namespace moe::driver {
+
+struct TestRun {
+  Report report;
+  Verdict verdict = Verdict::kFault;
+  Outcome outcome;            // of the test binary
+  std::string fault;          // why the verdict is kFault or kUsage; else ""
+  std::filesystem::path log;  // what the test binary printed
+};
+
+struct TestOptions {
+  std::string side;  // which executable: "mine", "solution" or "skeleton"
+  bool full = false;
+  std::string case_name;  // "" for all
+  std::optional<std::uint64_t> seed;
+};
+
+// Runs the stage's tests on its runner in the tree of the backend; both must be built. Faults are
+// resolved to source lines. `progress` is told of every case as it is judged.
+TestRun run_tests(const Course& course,
+                  const Stage& stage,
+                  const Backend& backend,
+                  const TestOptions& options,
+                  const std::function<void(const CaseRecord&)>& progress);
+
+}  // namespace moe::driver
