@@ -1,0 +1,73 @@
+// The PTX instructions that the drills use: the emulator's twin of drills/ptx.h.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace moe {
+
+// cp.async.cg.shared.global, 16 bytes; zeros instead if `valid` is false (gmem is not read then).
+inline void cp_async16(void* smem,
+                       const void* gmem,
+                       bool valid = true,
+                       ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::cp_async16(smem, gmem, valid, place);
+}
+
+inline void cp_async_commit() { ::emulator::cp_async_commit(); }
+
+// Waits until at most N of the groups committed last are still under way.
+template <int N>
+inline void cp_async_wait() {
+  static_assert(N >= 0, "cp_async_wait<N>(): N is a number of groups");
+  ::emulator::cp_async_wait(N);
+}
+
+// ldmatrix.sync.aligned.m8n8: lanes 0..8*N-1 give the addresses of the rows.
+inline void ldmatrix_x1(std::uint32_t (&r)[1],
+                        const void* row,
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrix1, r, row, place);
+}
+
+inline void ldmatrix_x2(std::uint32_t (&r)[2],
+                        const void* row,
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrix2, r, row, place);
+}
+
+inline void ldmatrix_x4(std::uint32_t (&r)[4],
+                        const void* row,
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrix4, r, row, place);
+}
+
+inline void ldmatrix_x1_trans(std::uint32_t (&r)[1],
+                              const void* row,
+                              ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrixTrans1, r, row, place);
+}
+
+inline void ldmatrix_x2_trans(std::uint32_t (&r)[2],
+                              const void* row,
+                              ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrixTrans2, r, row, place);
+}
+
+inline void ldmatrix_x4_trans(std::uint32_t (&r)[4],
+                              const void* row,
+                              ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::ldmatrix(::emulator::Operation::kLdmatrixTrans4, r, row, place);
+}
+
+// mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32: d += a * b.
+inline void mma_m16n8k16(float (&d)[4],
+                         const std::uint32_t (&a)[4],
+                         const std::uint32_t (&b)[2],
+                         ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::mma_m16n8k16(d, a, b, place);
+}
+
+}  // namespace moe

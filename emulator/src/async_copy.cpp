@@ -1,0 +1,71 @@
+#include "async_copy.h"
+
+#include <emulator/device.h>
+
+#include <cstring>
+
+#include "block.h"
+
+namespace emulator {
+
+void AsyncCopies::issue(void* to, const void* from, Place place) {
+  if (pending() == kCapacity) land_oldest();
+  std::memset(to, 0xff, kBytes);
+  ring_[issued_ % kCapacity] = {to, from, place, current_group_};
+  ++issued_;
+}
+
+void AsyncCopies::land_oldest() {
+  const Copy& copy = ring_[landed_ % kCapacity];
+  t_block->touching = copy.place;
+  if (copy.from == nullptr) {
+    std::memset(copy.to, 0, kBytes);
+  } else {
+    std::memcpy(copy.to, copy.from, kBytes);
+  }
+  t_block->touching = {};
+  ++landed_;
+}
+
+void AsyncCopies::wait(int pending_groups) {
+  const auto keep = static_cast<std::uint32_t>(pending_groups);
+  while (landed_ != issued_ && ring_[landed_ % kCapacity].group + keep < current_group_) {
+    land_oldest();
+  }
+}
+
+namespace {
+
+bool aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % AsyncCopies::kBytes == 0;
+}
+
+// Reads both ends of the source, so that a wild one faults at the issue and not at the wait.
+void probe(const void* address) {
+  const auto* bytes = static_cast<const volatile unsigned char*>(address);
+  (void)bytes[0];
+  (void)bytes[AsyncCopies::kBytes - 1];
+}
+
+}  // namespace
+
+void cp_async16(void* shared, const void* global, bool valid, Place place) {
+  Block& block = *t_block;
+  if (!aligned(shared)) misaligned("cp.async destination", shared, AsyncCopies::kBytes, place);
+  if (valid && !aligned(global)) {
+    misaligned("cp.async source", global, AsyncCopies::kBytes, place);
+  }
+  if (!block.in_shared(shared, AsyncCopies::kBytes)) {
+    block.fail("out of bounds", "the destination of cp.async is not in shared memory", place);
+  }
+  block.touching = place;
+  if (valid) probe(global);
+  block.async_copies().issue(shared, valid ? global : nullptr, place);
+  block.touching = {};
+}
+
+void cp_async_commit() { t_block->async_copies().commit(); }
+
+void cp_async_wait(int pending_groups) { t_block->async_copies().wait(pending_groups); }
+
+}  // namespace emulator
