@@ -329,8 +329,8 @@ constexpr FarCase kFarCases[] = {
     // The last expert's weights start at element 2^31: 4 GiB of address space, 128 KiB of data.
     {"expert", kTokens, 1, 1, 32769, 8, 8192, false},
     // out and a (one row per slot) pass 2^31 elements at the last flat id.
-    {"out_row", kTokens, 32769, 8, 2, 8200, 16, true},
-    {"a_row", kSlots, 32769, 8, 2, 16, 8200, true},
+    {"out_row", kTokens, 32769, 8, 8, 8200, 16, true},
+    {"a_row", kSlots, 32769, 8, 8, 16, 8200, true},
 };
 
 // Everything but the last token is unrouted; the last one goes to the last expert.

@@ -1,7 +1,7 @@
 #include <drills/todo.h>
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 
 #include "backend.h"
 
