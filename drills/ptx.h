@@ -91,4 +91,55 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// Two e4m3 codes, the low (HIGH = 0) or high two of four, as two halves; exact.
+template <int HIGH>
+__device__ __forceinline__ uint32_t halves_of_e4m3(uint32_t codes) {
+  uint32_t halves;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  asm("{\n.reg .b16 pair<2>;\nmov.b32 {pair0, pair1}, %1;\ncvt.rn.f16x2.e4m3x2 %0, pair%2;\n}"
+      : "=r"(halves)
+      : "r"(codes), "n"(HIGH));
+#else
+  // Shift exponent and mantissa of a code to where a half has them, and the half is 2^-8 times the value:
+  // its exponent has a bias of 15, that of e4m3 one of 7. Times 2^8 is exact, of subnormals too. Only
+  // 0x7f is no number: 0x80 more and it carries into bit 14, which makes the exponent all ones.
+  const uint32_t wide = __byte_perm(codes, 0, HIGH ? 0x3424 : 0x1404);  // each code a high byte
+  const uint32_t magnitudes = (wide >> 1) & 0x3f803f80u;
+  const uint32_t nan = ((magnitudes + 0x00800080u) & 0x40004000u) >> 1;
+  asm("mul.f16x2 %0, %1, %2;" : "=r"(halves) : "r"(magnitudes), "r"(0x5c005c00u));
+  halves |= (wide & 0x80008000u) | nan;
+#endif
+  return halves;
+}
+
+// mma.sync m16n8k32, e4m3 in, fp32 accumulate: d += a * b, by one warp.
+//   a (16 x 32): a[i] holds row g + 8 * (i % 2), columns 4t + 16 * (i / 2) and the next three
+//   b (32 x 8):  b[i] holds rows 4t + 16 * i and the next three, column g
+//   d (16 x 8):  as for m16n8k16
+// Tensor cores of 8.9 and 12.0 multiply codes; there each d is right to about 14 bits. Those of 8.0 and of
+// 9.0 (outside wgmma) do not: codes become halves and two m16n8k16 multiply them, at the rate of
+// bf16. (For 9.0 nvcc makes the same of the instruction, plus an addition for each d.) Which lane holds
+// which term of a sum does not matter as long as a and b agree: the lower two of a lane's four codes
+// take the place of the first 8 of 16 terms, the upper two that of the others.
+__device__ __forceinline__ void mma_m16n8k32_e4m3(float (&d)[4],
+                                                  const uint32_t (&a)[4],
+                                                  const uint32_t (&b)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890 && __CUDA_ARCH__ != 900
+  asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(halves_of_e4m3<0>(a[2 * i])), "r"(halves_of_e4m3<0>(a[2 * i + 1])),
+          "r"(halves_of_e4m3<1>(a[2 * i])), "r"(halves_of_e4m3<1>(a[2 * i + 1])),
+          "r"(halves_of_e4m3<0>(b[i])), "r"(halves_of_e4m3<1>(b[i])));
+  }
+#endif
+}
+
 }  // namespace moe

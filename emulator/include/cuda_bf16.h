@@ -59,7 +59,9 @@ struct alignas(4) __nv_bfloat162 {
 using nv_bfloat162 = __nv_bfloat162;
 
 // ---- Conversions.
-inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) { return __nv_bfloat16_raw(a).x; }
+inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) {
+  return __nv_bfloat16_raw(a).x;
+}
 inline short __bfloat16_as_short(__nv_bfloat16 a) {
   return static_cast<short>(__bfloat16_as_ushort(a));
 }
@@ -69,36 +71,68 @@ inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
 inline __nv_bfloat16 __short_as_bfloat16(short bits) {
   return __ushort_as_bfloat16(static_cast<unsigned short>(bits));
 }
-inline float __bfloat162float(__nv_bfloat16 a) { return static_cast<float>(a); }
-inline __nv_bfloat16 __float2bfloat16(float a) { return __nv_bfloat16(a); }
-inline __nv_bfloat16 __float2bfloat16_rn(float a) { return __nv_bfloat16(a); }
+inline float __bfloat162float(__nv_bfloat16 a) {
+  return static_cast<float>(a);
+}
+inline __nv_bfloat16 __float2bfloat16(float a) {
+  return __nv_bfloat16(a);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float a) {
+  return __nv_bfloat16(a);
+}
 inline __nv_bfloat16 __float2bfloat16_rz(float a) {
   const std::uint32_t bits = __float_as_uint(a);
   if (a != a) return __ushort_as_bfloat16(0x7fff);
   return __ushort_as_bfloat16(static_cast<unsigned short>(bits >> 16));
 }
-inline __nv_bfloat16 __double2bfloat16(double a) { return __nv_bfloat16(a); }
-inline __nv_bfloat16 __int2bfloat16_rn(int a) { return __nv_bfloat16(a); }
-inline __nv_bfloat16 __uint2bfloat16_rn(unsigned a) { return __nv_bfloat16(a); }
-inline int __bfloat162int_rn(__nv_bfloat16 a) { return __float2int_rn(a); }
-inline int __bfloat162int_rz(__nv_bfloat16 a) { return __float2int_rz(a); }
-inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
+inline __nv_bfloat16 __double2bfloat16(double a) {
+  return __nv_bfloat16(a);
+}
+inline __nv_bfloat16 __int2bfloat16_rn(int a) {
+  return __nv_bfloat16(a);
+}
+inline __nv_bfloat16 __uint2bfloat16_rn(unsigned a) {
+  return __nv_bfloat16(a);
+}
+inline int __bfloat162int_rn(__nv_bfloat16 a) {
+  return __float2int_rn(a);
+}
+inline int __bfloat162int_rz(__nv_bfloat16 a) {
+  return __float2int_rz(a);
+}
+inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
+  return {x, y};
+}
+inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
+  return {x, y};
+}
+inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) {
+  return {a, a};
+}
 inline __nv_bfloat162 __float2bfloat162_rn(float a) {
   return {__nv_bfloat16(a), __nv_bfloat16(a)};
 }
 inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__nv_bfloat16(x), __nv_bfloat16(y)};
 }
-inline __nv_bfloat162 __float22bfloat162_rn(float2 a) { return __floats2bfloat162_rn(a.x, a.y); }
+inline __nv_bfloat162 __float22bfloat162_rn(float2 a) {
+  return __floats2bfloat162_rn(a.x, a.y);
+}
 inline float2 __bfloat1622float2(__nv_bfloat162 a) {
   return {static_cast<float>(a.x), static_cast<float>(a.y)};
 }
-inline float __low2float(__nv_bfloat162 a) { return static_cast<float>(a.x); }
-inline float __high2float(__nv_bfloat162 a) { return static_cast<float>(a.y); }
-inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a) { return a.x; }
-inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a) { return a.y; }
+inline float __low2float(__nv_bfloat162 a) {
+  return static_cast<float>(a.x);
+}
+inline float __high2float(__nv_bfloat162 a) {
+  return static_cast<float>(a.y);
+}
+inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 a) {
+  return a.x;
+}
+inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 a) {
+  return a.y;
+}
 
 // ---- Arithmetic. float has more than twice the precision: for + - * / and the square root a
 // second rounding changes nothing.
@@ -127,16 +161,18 @@ inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   return __nv_bfloat16(sum);
 }
 inline __nv_bfloat16 __hneg(__nv_bfloat16 a) {
-  return a != a ? __ushort_as_bfloat16(0x7fff)
-                : __ushort_as_bfloat16(
-                      static_cast<unsigned short>(__bfloat16_as_ushort(a) ^ 0x8000u));
+  return a != a
+             ? __ushort_as_bfloat16(0x7fff)
+             : __ushort_as_bfloat16(static_cast<unsigned short>(__bfloat16_as_ushort(a) ^ 0x8000u));
 }
 inline __nv_bfloat16 __habs(__nv_bfloat16 a) {
-  return a != a ? __ushort_as_bfloat16(0x7fff)
-                : __ushort_as_bfloat16(
-                      static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fffu));
+  return a != a
+             ? __ushort_as_bfloat16(0x7fff)
+             : __ushort_as_bfloat16(static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fffu));
 }
-inline bool __hisnan(__nv_bfloat16 a) { return (__bfloat16_as_ushort(a) & 0x7fffu) > 0x7f80u; }
+inline bool __hisnan(__nv_bfloat16 a) {
+  return (__bfloat16_as_ushort(a) & 0x7fffu) > 0x7f80u;
+}
 inline int __hisinf(__nv_bfloat16 a) {
   const unsigned bits = __bfloat16_as_ushort(a);
   return bits == 0x7f80u ? 1 : bits == 0xff80u ? -1 : 0;
@@ -154,11 +190,21 @@ inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
   if (x == y) return (__bfloat16_as_ushort(a) & 0x8000u) != 0 ? a : b;
   return __nv_bfloat16(fminf(x, y));
 }
-inline __nv_bfloat16 hexp(__nv_bfloat16 a) { return __nv_bfloat16(expf(a)); }
-inline __nv_bfloat16 hlog(__nv_bfloat16 a) { return __nv_bfloat16(logf(a)); }
-inline __nv_bfloat16 hsqrt(__nv_bfloat16 a) { return __nv_bfloat16(sqrtf(a)); }
-inline __nv_bfloat16 hrsqrt(__nv_bfloat16 a) { return __nv_bfloat16(rsqrtf(a)); }
-inline __nv_bfloat16 hrcp(__nv_bfloat16 a) { return __nv_bfloat16(1.0f / static_cast<float>(a)); }
+inline __nv_bfloat16 hexp(__nv_bfloat16 a) {
+  return __nv_bfloat16(expf(a));
+}
+inline __nv_bfloat16 hlog(__nv_bfloat16 a) {
+  return __nv_bfloat16(logf(a));
+}
+inline __nv_bfloat16 hsqrt(__nv_bfloat16 a) {
+  return __nv_bfloat16(sqrtf(a));
+}
+inline __nv_bfloat16 hrsqrt(__nv_bfloat16 a) {
+  return __nv_bfloat16(rsqrtf(a));
+}
+inline __nv_bfloat16 hrcp(__nv_bfloat16 a) {
+  return __nv_bfloat16(1.0f / static_cast<float>(a));
+}
 
 inline bool __heq(__nv_bfloat16 a, __nv_bfloat16 b) {
   return static_cast<float>(a) == static_cast<float>(b);
@@ -173,8 +219,12 @@ inline bool __hlt(__nv_bfloat16 a, __nv_bfloat16 b) {
 inline bool __hle(__nv_bfloat16 a, __nv_bfloat16 b) {
   return static_cast<float>(a) <= static_cast<float>(b);
 }
-inline bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) { return __hlt(b, a); }
-inline bool __hge(__nv_bfloat16 a, __nv_bfloat16 b) { return __hle(b, a); }
+inline bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return __hlt(b, a);
+}
+inline bool __hge(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return __hle(b, a);
+}
 
 inline __nv_bfloat16 operator+(const __nv_bfloat16& a, const __nv_bfloat16& b) {
   return __hadd(a, b);
@@ -188,18 +238,40 @@ inline __nv_bfloat16 operator*(const __nv_bfloat16& a, const __nv_bfloat16& b) {
 inline __nv_bfloat16 operator/(const __nv_bfloat16& a, const __nv_bfloat16& b) {
   return __hdiv(a, b);
 }
-inline __nv_bfloat16 operator-(const __nv_bfloat16& a) { return __hneg(a); }
-inline __nv_bfloat16& operator+=(__nv_bfloat16& a, const __nv_bfloat16& b) { return a = a + b; }
-inline __nv_bfloat16& operator-=(__nv_bfloat16& a, const __nv_bfloat16& b) { return a = a - b; }
-inline __nv_bfloat16& operator*=(__nv_bfloat16& a, const __nv_bfloat16& b) { return a = a * b; }
-inline __nv_bfloat16& operator/=(__nv_bfloat16& a, const __nv_bfloat16& b) { return a = a / b; }
-inline bool operator==(const __nv_bfloat16& a, const __nv_bfloat16& b) { return __heq(a, b); }
+inline __nv_bfloat16 operator-(const __nv_bfloat16& a) {
+  return __hneg(a);
+}
+inline __nv_bfloat16& operator+=(__nv_bfloat16& a, const __nv_bfloat16& b) {
+  return a = a + b;
+}
+inline __nv_bfloat16& operator-=(__nv_bfloat16& a, const __nv_bfloat16& b) {
+  return a = a - b;
+}
+inline __nv_bfloat16& operator*=(__nv_bfloat16& a, const __nv_bfloat16& b) {
+  return a = a * b;
+}
+inline __nv_bfloat16& operator/=(__nv_bfloat16& a, const __nv_bfloat16& b) {
+  return a = a / b;
+}
+inline bool operator==(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return __heq(a, b);
+}
 // CUDA's != is false with a NaN for __hne, and true for the operator.
-inline bool operator!=(const __nv_bfloat16& a, const __nv_bfloat16& b) { return !__heq(a, b); }
-inline bool operator<(const __nv_bfloat16& a, const __nv_bfloat16& b) { return __hlt(a, b); }
-inline bool operator<=(const __nv_bfloat16& a, const __nv_bfloat16& b) { return __hle(a, b); }
-inline bool operator>(const __nv_bfloat16& a, const __nv_bfloat16& b) { return __hgt(a, b); }
-inline bool operator>=(const __nv_bfloat16& a, const __nv_bfloat16& b) { return __hge(a, b); }
+inline bool operator!=(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return !__heq(a, b);
+}
+inline bool operator<(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return __hlt(a, b);
+}
+inline bool operator<=(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return __hle(a, b);
+}
+inline bool operator>(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return __hgt(a, b);
+}
+inline bool operator>=(const __nv_bfloat16& a, const __nv_bfloat16& b) {
+  return __hge(a, b);
+}
 
 // ---- Pairs.
 inline __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) {
@@ -245,10 +317,10 @@ T shuffle_bfloat16(
 
 }  // namespace emulator
 
-#define EMULATOR_SHUFFLE(NAME, OPERATION, TYPE, OPERAND)                                         \
-  inline TYPE NAME(unsigned mask, TYPE value, OPERAND operand, int width = 32, EMULATOR_HERE) {  \
-    return emulator::shuffle_bfloat16(emulator::Operation::OPERATION, mask, value,               \
-                                      static_cast<int>(operand), width, place);                  \
+#define EMULATOR_SHUFFLE(NAME, OPERATION, TYPE, OPERAND)                                        \
+  inline TYPE NAME(unsigned mask, TYPE value, OPERAND operand, int width = 32, EMULATOR_HERE) { \
+    return emulator::shuffle_bfloat16(emulator::Operation::OPERATION, mask, value,              \
+                                      static_cast<int>(operand), width, place);                 \
   }
 
 EMULATOR_SHUFFLE(__shfl_sync, kShuffle, __nv_bfloat16, int)

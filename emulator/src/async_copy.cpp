@@ -64,8 +64,12 @@ void cp_async16(void* shared, const void* global, bool valid, Place place) {
   block.touching = {};
 }
 
-void cp_async_commit() { t_block->async_copies().commit(); }
+void cp_async_commit() {
+  t_block->async_copies().commit();
+}
 
-void cp_async_wait(int pending_groups) { t_block->async_copies().wait(pending_groups); }
+void cp_async_wait(int pending_groups) {
+  t_block->async_copies().wait(pending_groups);
+}
 
 }  // namespace emulator

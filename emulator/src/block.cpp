@@ -70,14 +70,16 @@ void Block::start_threads() {
     const auto linear = static_cast<unsigned>(i);
     Fiber& fiber = fibers_[linear];
     fiber.linear = i;
-    fiber.index = {linear % blockDim.x,
-                   linear / blockDim.x % blockDim.y,
+    fiber.index = {linear % blockDim.x, linear / blockDim.x % blockDim.y,
                    linear / (blockDim.x * blockDim.y)};
     fiber.state = State::kReady;
     fiber.operation = Operation::kNone;
     fiber.context.stack_low = stacks_.low(i);
     fiber.context.stack_bytes = stacks_.stack_bytes();
-    if (fiber.stack_in_use) asan_unpoison(stacks_.low(i), stacks_.stack_bytes());
+    // AddressSanitizer's marks of frames that were never left: of thread_main() at least.
+    constexpr std::size_t kEntryBytes = 8192;
+    const std::size_t marked = fiber.stack_in_use ? stacks_.stack_bytes() : kEntryBytes;
+    asan_unpoison(stacks_.low(i) + stacks_.stack_bytes() - marked, marked);
     fiber.stack_in_use = true;
     prepare_context(fiber.context, stacks_.top(i));
     copies_[linear].clear();
@@ -109,8 +111,7 @@ int Block::sync_threads(Operation operation, bool predicate, Place place) {
     fail("divergence",
          std::to_string(num_threads_ - live_) + " of " + std::to_string(num_threads_) +
              " threads returned from the kernel before its __syncthreads()",
-         place,
-         true);
+         place, true);
   }
   barrier.count += predicate ? 1 : 0;
   if (++barrier.arrived == live_) {
@@ -160,7 +161,9 @@ void Block::nanosleep(Place place) {
   switch_to_next(false);
 }
 
-void context_main() { t_block->thread_main(); }
+void context_main() {
+  t_block->thread_main();
+}
 
 void Block::thread_main() {
   std::string thrown;
@@ -172,7 +175,7 @@ void Block::thread_main() {
     thrown = "thrown in a kernel, of a type that is no std::exception";
   }
   Fiber& self = *current_;
-  if (!thrown.empty()) fail_at("exception", thrown, self);
+  if (!thrown.empty()) fail_at("exception", std::move(thrown), self);
   const AsyncCopies& copies = async_copies();
   if (copies.pending() != 0) {
     self.place = copies.oldest_place();
@@ -195,8 +198,8 @@ void Block::thread_main() {
 void Block::leave_barrier() {
   if (barrier_.arrived == 0) return;
   const Barrier& barrier = barrier_;
-  set_fault("divergence", "a thread returned while others wait at " +
-                              std::string(name_of(barrier.operation)));
+  set_fault("divergence",
+            "a thread returned while others wait at " + std::string(name_of(barrier.operation)));
   fault_.text += "\n  in " + describe_thread(blockIdx, threadIdx) + describe_states();
   abandon();
 }
@@ -219,15 +222,17 @@ void Block::set_block_fault(const char* kind, const std::string& sentence) {
   fault_.text += "\n  in " + describe_block(blockIdx);
 }
 
-void Block::fail(const char* kind, const std::string& sentence, Place place, bool with_states) {
+void Block::fail(const char* kind, std::string&& sentence, Place place, bool with_states) {
   set_fault(kind, sentence);
+  std::string().swap(sentence);
   fault_.text += "\n  in " + describe_thread(blockIdx, threadIdx) + " at " + describe(place);
   if (with_states) fault_.text += describe_states();
   abandon();
 }
 
-void Block::fail_at(const char* kind, const std::string& sentence, const Fiber& fiber) {
+void Block::fail_at(const char* kind, std::string&& sentence, const Fiber& fiber) {
   set_fault(kind, sentence);
+  std::string().swap(sentence);
   fault_.text += "\n  in " + describe_thread(blockIdx, fiber.index);
   if (fiber.place.line != 0) fault_.text += " at " + describe(fiber.place);
   abandon();
@@ -255,7 +260,8 @@ std::string Block::describe_states() const {
     std::string where = "can run";
     if (fiber.state == State::kReturned) where = "returned from the kernel";
     if (fiber.state == State::kWaiting) {
-      where = std::string("wait at ") + name_of(fiber.operation) + " (" + describe(fiber.place) + ")";
+      where =
+          std::string("wait at ") + name_of(fiber.operation) + " (" + describe(fiber.place) + ")";
     }
     Group* found = nullptr;
     for (Group& group : groups) {
@@ -282,20 +288,23 @@ int sync_threads(Operation operation, bool predicate, Place place) {
   return t_block->sync_threads(operation, predicate, place);
 }
 
-void nanosleep(Place place) { t_block->nanosleep(place); }
+void nanosleep(Place place) {
+  t_block->nanosleep(place);
+}
 
-unsigned char* dynamic_shared() { return t_block->dynamic_shared; }
+unsigned char* dynamic_shared() {
+  return t_block->dynamic_shared;
+}
 
 long long clock() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-void trap(Place place) { t_block->fail("exception", "the kernel called __trap()", place); }
+void trap(Place place) {
+  t_block->fail("exception", "the kernel called __trap()", place);
+}
 
-void misaligned(const char* function,
-                const void* address,
-                std::size_t alignment,
-                Place place) {
+void misaligned(const char* function, const void* address, std::size_t alignment, Place place) {
   char text[160];
   std::snprintf(text, sizeof text, "%s: address %p is not a multiple of %zu", function, address,
                 alignment);
@@ -311,8 +320,7 @@ extern "C" [[noreturn]] void __assert_fail(const char* expression,
                                            unsigned int line,
                                            const char* function) noexcept {
   if (emulator::t_block != nullptr) {
-    emulator::t_block->fail("assert",
-                            std::string(expression) + " is false in " + function,
+    emulator::t_block->fail("assert", std::string(expression) + " is false in " + function,
                             {file, static_cast<int>(line)});
   }
   std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, expression);

@@ -129,9 +129,10 @@ class Block {
   int lane() const { return current_->linear % kLanes; }
   AsyncCopies& async_copies() { return copies_[static_cast<std::size_t>(current_->linear)]; }
 
-  // Ends the block with a fault of the calling thread.
+  // Ends the block with a fault of the calling thread. The thread's frames are never left, so the
+  // sentence is emptied: nothing in them may own memory.
   [[noreturn]] void fail(const char* kind,
-                         const std::string& sentence,
+                         std::string&& sentence,
                          Place place,
                          bool with_states = false);
   [[noreturn]] void thread_main();
@@ -145,7 +146,8 @@ class Block {
 
   unsigned char* dynamic_shared = nullptr;
   std::size_t dynamic_shared_bytes = 0;
-  // Set while the library reads or writes memory for a kernel: the kernel's line, for crash reports.
+  // Set while the library reads or writes memory for a kernel: the kernel's line, for crash
+  // reports.
   Place touching;
   const char* static_shared = nullptr;  // where __shared__ variables lie; null if not known
   std::size_t static_shared_bytes = 0;
@@ -183,7 +185,7 @@ class Block {
                                    unsigned mask,
                                    Place place);
   [[noreturn]] void refuse_mask(Operation operation, unsigned mask, Place place);
-  [[noreturn]] void fail_at(const char* kind, const std::string& sentence, const Fiber& fiber);
+  [[noreturn]] void fail_at(const char* kind, std::string&& sentence, const Fiber& fiber);
   [[noreturn]] void abandon();
   std::uint32_t random();
 
@@ -208,11 +210,14 @@ inline thread_local Block* t_block = nullptr;
 
 const char* name_of(Operation operation);
 // PTX marks these .aligned: the whole warp executes the same instruction.
-inline bool is_aligned(Operation operation) { return operation >= Operation::kLdmatrix1; }
+inline bool is_aligned(Operation operation) {
+  return operation >= Operation::kLdmatrix1;
+}
 // Computes a warp collective from the lanes' inputs (collective.cpp, matrix.cpp).
 void compute_collective(Warp& warp, const Collective& collective);
 void compute_ldmatrix(Warp& warp, int num_matrices, bool transposed);
 void compute_mma(Warp& warp);
+void compute_mma_e4m3(Warp& warp);
 
 // ---- The hot path, inline for switch_context()'s sake.
 

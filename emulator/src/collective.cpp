@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "block.h"
 
@@ -19,16 +20,17 @@ std::string lanes_text(unsigned lanes) {
 
 const char* name_of(Operation operation) {
   static constexpr const char* kNames[] = {
-      "nothing",           "__syncthreads",      "__syncthreads_count", "__syncthreads_and",
-      "__syncthreads_or",  "__nanosleep",        "__syncwarp",          "__shfl_sync",
-      "__shfl_up_sync",    "__shfl_down_sync",   "__shfl_xor_sync",     "__ballot_sync",
-      "__any_sync",        "__all_sync",         "__match_any_sync",    "__match_all_sync",
-      "__reduce_add_sync", "__reduce_min_sync",  "__reduce_max_sync",   "__reduce_min_sync",
-      "__reduce_max_sync", "__reduce_and_sync",  "__reduce_or_sync",    "__reduce_xor_sync",
-      "ldmatrix.x1",       "ldmatrix.x2",        "ldmatrix.x4",         "ldmatrix.x1.trans",
-      "ldmatrix.x2.trans", "ldmatrix.x4.trans",  "mma.m16n8k16",
+      "nothing",           "__syncthreads",     "__syncthreads_count", "__syncthreads_and",
+      "__syncthreads_or",  "__nanosleep",       "__syncwarp",          "__shfl_sync",
+      "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync",     "__ballot_sync",
+      "__any_sync",        "__all_sync",        "__match_any_sync",    "__match_all_sync",
+      "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",   "__reduce_min_sync",
+      "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",    "__reduce_xor_sync",
+      "ldmatrix.x1",       "ldmatrix.x2",       "ldmatrix.x4",         "ldmatrix.x1.trans",
+      "ldmatrix.x2.trans", "ldmatrix.x4.trans", "mma.m16n8k16",        "mma.m16n8k32.e4m3",
   };
-  static_assert(sizeof kNames / sizeof kNames[0] == static_cast<std::size_t>(Operation::kMma) + 1);
+  static_assert(sizeof kNames / sizeof kNames[0] ==
+                static_cast<std::size_t>(Operation::kMmaE4m3) + 1);
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -48,7 +50,7 @@ void Block::refuse_arrival(const Collective& collective,
   } else {
     sentence += std::string(name_of(collective.operation)) + " and " + name_of(operation);
   }
-  fail("divergence", sentence, place, true);
+  fail("divergence", std::move(sentence), place, true);
 }
 
 void Block::refuse_mask(Operation operation, unsigned mask, Place place) {
@@ -62,8 +64,7 @@ void Block::refuse_mask(Operation operation, unsigned mask, Place place) {
   fail("divergence",
        std::string(name_of(operation)) + " needs all 32 lanes of the warp; lanes " +
            lanes_text(~warp().live) + " returned or never existed",
-       place,
-       true);
+       place, true);
 }
 
 void Block::finish_collective(Warp& w, Collective& collective) {
@@ -87,9 +88,8 @@ void Block::leave_warp(Fiber& fiber) {
     Collective& collective = w.collectives[static_cast<std::size_t>(i)];
     if ((collective.mask & lane_bit) == 0) continue;
     if (is_aligned(collective.operation)) {
-      set_fault("divergence",
-                std::string("a lane returned while others of its warp wait at ") +
-                    name_of(collective.operation));
+      set_fault("divergence", std::string("a lane returned while others of its warp wait at ") +
+                                  name_of(collective.operation));
       fault_.text += "\n  in " + describe_thread(blockIdx, fiber.index) + describe_states();
       abandon();
     }
@@ -116,8 +116,8 @@ void compute_match(Warp& warp, unsigned lanes, bool all) {
     if ((lanes >> lane & 1u) == 0) continue;
     unsigned equal = 0;
     for (int other = 0; other < kLanes; ++other) {
-      const bool same = warp.in[0][other] == warp.in[0][lane] &&
-                        warp.in[1][other] == warp.in[1][lane];
+      const bool same =
+          warp.in[0][other] == warp.in[0][lane] && warp.in[1][other] == warp.in[1][lane];
       if ((lanes >> other & 1u) != 0 && same) equal |= 1u << other;
     }
     warp.out[0][lane] = !all || equal == lanes ? equal : 0;
@@ -170,8 +170,7 @@ void compute_collective(Warp& warp, const Collective& collective) {
       return compute_shuffle(warp, collective.arrived);
     case Operation::kMatchAny:
     case Operation::kMatchAll:
-      return compute_match(
-          warp, collective.arrived, collective.operation == Operation::kMatchAll);
+      return compute_match(warp, collective.arrived, collective.operation == Operation::kMatchAll);
     case Operation::kLdmatrix1:
       return compute_ldmatrix(warp, 1, false);
     case Operation::kLdmatrix2:
@@ -186,6 +185,8 @@ void compute_collective(Warp& warp, const Collective& collective) {
       return compute_ldmatrix(warp, 4, true);
     case Operation::kMma:
       return compute_mma(warp);
+    case Operation::kMmaE4m3:
+      return compute_mma_e4m3(warp);
     default:
       return compute_vote(warp, collective.operation, collective.arrived);
   }

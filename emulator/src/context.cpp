@@ -7,7 +7,9 @@
 #include <sanitizer/asan_interface.h>
 
 // Each CUDA thread would get a fake stack of its own, which makes everything 15 to 50 times slower.
-extern "C" const char* __asan_default_options() { return "detect_stack_use_after_return=0"; }
+extern "C" const char* __asan_default_options() {
+  return "detect_stack_use_after_return=0";
+}
 #endif
 
 namespace emulator {
@@ -15,8 +17,7 @@ namespace emulator {
 namespace {
 
 // The first frame of a new stack. It is never left, so AddressSanitizer must not mark it.
-__attribute__((no_sanitize("address"))) void start_context(
-    boost::context::detail::transfer_t) {
+__attribute__((no_sanitize("address"))) void start_context(boost::context::detail::transfer_t) {
 #ifdef EMULATOR_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
@@ -54,19 +55,17 @@ void asan_unpoison([[maybe_unused]] const void* start, [[maybe_unused]] std::siz
 #endif
 }
 
-StackPool::~StackPool() { release(); }
+StackPool::~StackPool() {
+  release();
+}
 
 bool StackPool::reserve(int count, std::size_t stack_bytes) {
   const std::size_t rounded = (stack_bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
   if (count <= count_ && rounded == stack_bytes_) return true;
   release();
   stack_bytes_ = rounded;
-  void* base = mmap(nullptr,
-                    stride() * static_cast<std::size_t>(count),
-                    PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                    -1,
-                    0);
+  void* base = mmap(nullptr, stride() * static_cast<std::size_t>(count), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
     stack_bytes_ = 0;
     return false;

@@ -20,8 +20,8 @@ struct Context {
   void* fake_stack = nullptr;  // AddressSanitizer's
 };
 
-// Keeps the handle of the context that was left, whose place it is given. Runs between two stacks, so
-// AddressSanitizer must not look.
+// Keeps the handle of the context that was left, whose place it is given. Runs between two stacks,
+// so AddressSanitizer must not look.
 __attribute__((no_sanitize("address"))) inline boost::context::detail::transfer_t keep_handle(
     boost::context::detail::transfer_t left) {
   static_cast<Context*>(left.data)->handle = left.fctx;
@@ -30,14 +30,15 @@ __attribute__((no_sanitize("address"))) inline boost::context::detail::transfer_
 
 // Suspends `from` and resumes `to`. A context that is `leaving` never runs again.
 //
-// ontop_fcontext, because keep_handle() ends in a return instruction: with jump_fcontext, which ends
-// in a jump, the processor mispredicts every return from here up to the kernel (15 ns instead of 8).
+// ontop_fcontext, because keep_handle() ends in a return instruction: with jump_fcontext, which
+// ends in a jump, the processor mispredicts every return from here up to the kernel (15 ns instead
+// of 8).
 __attribute__((always_inline)) inline void switch_context(Context& from,
                                                           Context& to,
                                                           [[maybe_unused]] bool leaving = false) {
 #ifdef EMULATOR_ASAN
-  __sanitizer_start_switch_fiber(
-      leaving ? nullptr : &from.fake_stack, to.stack_low, to.stack_bytes);
+  __sanitizer_start_switch_fiber(leaving ? nullptr : &from.fake_stack, to.stack_low,
+                                 to.stack_bytes);
 #endif
   boost::context::detail::ontop_fcontext(to.handle, &from, &keep_handle);
 #ifdef EMULATOR_ASAN

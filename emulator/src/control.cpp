@@ -123,7 +123,9 @@ std::string describe(uint3 index) {
 
 }  // namespace
 
-std::string describe_block(uint3 block) { return "block " + describe(block); }
+std::string describe_block(uint3 block) {
+  return "block " + describe(block);
+}
 
 std::string describe_thread(uint3 block, uint3 thread) {
   return describe_block(block) + " thread " + describe(thread);
@@ -141,7 +143,9 @@ void record_refused_launch(const std::string& text) {
   r.refused_launch = text;
 }
 
-void forget_refused_launch() { record_refused_launch(""); }
+void forget_refused_launch() {
+  record_refused_launch("");
+}
 
 cudaError_t sticky_error() {
   Records& r = records();
@@ -166,6 +170,10 @@ cudaError_t last_error(bool clear) {
 
 }  // namespace emulator
 
-cudaError_t cudaGetLastError() { return emulator::last_error(true); }
+cudaError_t cudaGetLastError() {
+  return emulator::last_error(true);
+}
 
-cudaError_t cudaPeekAtLastError() { return emulator::last_error(false); }
+cudaError_t cudaPeekAtLastError() {
+  return emulator::last_error(false);
+}

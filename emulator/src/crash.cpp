@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -23,7 +24,6 @@ namespace {
 
 constexpr int kHangStatus = 86;
 constexpr int kStopSignal = SIGURG;  // ignored by default, and hardly ever used
-constexpr int kFatalSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 struct sigaction g_previous[NSIG];
 
@@ -47,7 +47,9 @@ void find_code() {
       nullptr);
 }
 
-bool in_code(std::uintptr_t address) { return address >= g_code_low && address < g_code_high; }
+bool in_code(std::uintptr_t address) {
+  return address >= g_code_low && address < g_code_high;
+}
 
 struct Registers {
   std::uintptr_t pc;
@@ -81,9 +83,11 @@ std::uintptr_t program_counter(Registers registers, bool stack_is_readable) {
 // A report in a fixed buffer: a signal handler must not allocate.
 class Report {
  public:
-  template <class... T>
-  void add(const char* format, T... values) {
-    const int written = std::snprintf(text_ + length_, sizeof text_ - length_, format, values...);
+  __attribute__((format(printf, 2, 3))) void add(const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    const int written = std::vsnprintf(text_ + length_, sizeof text_ - length_, format, values);
+    va_end(values);
     if (written > 0) length_ += static_cast<std::size_t>(written);
     if (length_ >= sizeof text_) length_ = sizeof text_ - 1;
   }
@@ -128,14 +132,14 @@ void describe_signal(Report& report, int signal_number, const siginfo_t& info, b
   }
 }
 
-void on_fatal_signal(int signal_number, siginfo_t* info, void* context) {
+[[maybe_unused]] void on_fatal_signal(int signal_number, siginfo_t* info, void* context) {
   if (t_block == nullptr) {  // not in a kernel: as if this handler were not there
     sigaction(signal_number, &g_previous[signal_number], nullptr);
     raise(signal_number);
     return;
   }
-  const bool overflow = (signal_number == SIGSEGV || signal_number == SIGBUS) &&
-                        t_block->in_guard(info->si_addr);
+  const bool overflow =
+      (signal_number == SIGSEGV || signal_number == SIGBUS) && t_block->in_guard(info->si_addr);
   Report report;
   describe_signal(report, signal_number, *info, overflow);
   report.add_thread();
@@ -196,7 +200,8 @@ void install_crash_handlers() {
 #ifdef EMULATOR_ASAN
   __sanitizer_set_death_callback(&on_sanitizer_death);
 #else
-  for (const int signal_number : kFatalSignals) catch_signal(signal_number, &on_fatal_signal);
+  for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    catch_signal(signal_number, &on_fatal_signal);
 #endif
 }
 
@@ -206,8 +211,8 @@ constexpr std::size_t kSignalStackBytes = std::size_t{64} * 1024;
 
 SignalStack::SignalStack() {
   if (kAsan) return;  // it has set one up itself
-  void* memory = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   memory_ = static_cast<char*>(memory);
   stack_t stack{};

@@ -100,8 +100,7 @@ cudaError_t Device::run(const Grid& grid) {
   grid_ = grid;
   fault_ = {};
   next_block_ = 0;
-  num_invited_ = static_cast<int>(
-      std::min<std::uint64_t>(workers_.size(), grid.num_blocks()));
+  num_invited_ = static_cast<int>(std::min<std::uint64_t>(workers_.size(), grid.num_blocks()));
   num_active_ = num_invited_;
   ++generation_;
   start_.notify_all();
@@ -159,8 +158,7 @@ uint3 Device::block_index(std::uint64_t number) const {
     linear = (number * step + options().seed) % total;
   }
   const dim3 dim = grid_.grid_dim;
-  return {static_cast<unsigned>(linear % dim.x),
-          static_cast<unsigned>(linear / dim.x % dim.y),
+  return {static_cast<unsigned>(linear % dim.x), static_cast<unsigned>(linear / dim.x % dim.y),
           static_cast<unsigned>(linear / dim.x / dim.y)};
 }
 

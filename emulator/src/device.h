@@ -14,9 +14,7 @@ struct Grid {
   dim3 block_dim;
   std::size_t smem_bytes = 0;
 
-  std::uint64_t num_blocks() const {
-    return std::uint64_t{grid_dim.x} * grid_dim.y * grid_dim.z;
-  }
+  std::uint64_t num_blocks() const { return std::uint64_t{grid_dim.x} * grid_dim.y * grid_dim.z; }
 };
 
 // Runs all blocks and returns when the last one has ended. A fault is recorded and returned.

@@ -50,7 +50,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return report_error(emulator::enter_device());
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cudaEventQuery(event);
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (milliseconds == nullptr) return report_error(cudaErrorInvalidValue);

@@ -42,9 +42,9 @@ cudaError_t check_shape(dim3 grid, dim3 block, std::size_t smem_bytes) {
                       " is larger than (1024,1024,64) or has more than 1024 threads");
   }
   if (smem_bytes > kMaxSharedBytes) {
-    return refuse(cudaErrorInvalidValue,
-                  std::to_string(smem_bytes) + " bytes of dynamic shared memory; the limit is " +
-                      std::to_string(kMaxSharedBytes));
+    return refuse(cudaErrorInvalidValue, std::to_string(smem_bytes) +
+                                             " bytes of dynamic shared memory; the limit is " +
+                                             std::to_string(kMaxSharedBytes));
   }
   return cudaSuccess;
 }
@@ -101,8 +101,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable,
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (executable == nullptr) return report_error(cudaErrorInvalidValue);
   emulator::GraphNodes* nodes = nullptr;
-  const cudaError_t error =
-      emulator::enter_stream(stream, emulator::CallKind::kWork, &nodes);
+  const cudaError_t error = emulator::enter_stream(stream, emulator::CallKind::kWork, &nodes);
   if (error != cudaSuccess) return report_error(error);
   if (nodes != nullptr) {
     nodes->insert(nodes->end(), executable->nodes.begin(), executable->nodes.end());

@@ -129,6 +129,13 @@ cudaError_t submit(GraphNode&& node, CallKind kind, cudaStream_t stream) {
   return cudaSuccess;
 }
 
+// A copy that names no stream: it goes through stream 0, whose error comes first, and waits.
+cudaError_t enter_waiting_copy() {
+  GraphNodes* nodes = nullptr;
+  const cudaError_t error = enter_stream(nullptr, CallKind::kUncapturable, &nodes);
+  return error != cudaSuccess ? error : enter_device();
+}
+
 GraphNode make_copy(void* to, const void* from, std::size_t bytes) {
   GraphNode node;
   node.kind = GraphNode::Kind::kCopy;
@@ -151,7 +158,7 @@ GraphNode make_fill(void* to, int value, std::size_t bytes) {
 
 cudaError_t copy_to_symbol(
     void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
-  if (const cudaError_t error = enter_device()) return report_error(error);
+  if (const cudaError_t error = enter_waiting_copy()) return report_error(error);
   if (offset > size || bytes > size - offset) return report_error(cudaErrorInvalidValue);
   std::memcpy(static_cast<char*>(symbol) + offset, from, bytes);
   return cudaSuccess;
@@ -159,7 +166,7 @@ cudaError_t copy_to_symbol(
 
 cudaError_t copy_from_symbol(
     void* to, const void* symbol, size_t size, size_t bytes, size_t offset) {
-  if (const cudaError_t error = enter_device()) return report_error(error);
+  if (const cudaError_t error = enter_waiting_copy()) return report_error(error);
   if (offset > size || bytes > size - offset) return report_error(cudaErrorInvalidValue);
   std::memcpy(to, static_cast<const char*>(symbol) + offset, bytes);
   return cudaSuccess;
@@ -213,7 +220,7 @@ cudaError_t cudaMemcpyAsync(
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  if (const cudaError_t error = emulator::enter_device()) return report_error(error);
+  if (const cudaError_t error = emulator::enter_waiting_copy()) return report_error(error);
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 

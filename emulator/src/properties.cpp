@@ -46,8 +46,7 @@ constexpr ErrorText kErrors[] = {
     EMULATOR_ERROR(cudaErrorNoKernelImageForDevice,
                    "no kernel image is available for execution on the device"),
     EMULATOR_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    EMULATOR_ERROR(cudaErrorIllegalState,
-                   "the operation cannot be performed in the present state"),
+    EMULATOR_ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     EMULATOR_ERROR(cudaErrorNotReady, "device not ready"),
     EMULATOR_ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
     EMULATOR_ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
@@ -66,8 +65,7 @@ constexpr ErrorText kErrors[] = {
                    "operation would result in a merge of separate capture sequences"),
     EMULATOR_ERROR(cudaErrorStreamCaptureUnmatched,
                    "capture was not ended in the same stream as it began"),
-    EMULATOR_ERROR(cudaErrorStreamCaptureUnjoined,
-                   "capturing stream has unjoined work"),
+    EMULATOR_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
     EMULATOR_ERROR(cudaErrorStreamCaptureIsolation,
                    "dependency created on uncaptured work in another stream"),
     EMULATOR_ERROR(cudaErrorStreamCaptureImplicit,
@@ -159,7 +157,9 @@ cudaError_t cudaSetDevice(int device) {
   return report_error(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
-cudaError_t cudaDeviceSynchronize() { return report_error(emulator::enter_device()); }
+cudaError_t cudaDeviceSynchronize() {
+  return report_error(emulator::enter_device());
+}
 
 cudaError_t cudaDeviceReset() {
   emulator::clear_fault();
@@ -207,7 +207,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return report_error(cudaSuccess);
 }
 
-cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+cudaError_t cudaDriverGetVersion(int* version) {
+  return cudaRuntimeGetVersion(version);
+}
 
 namespace emulator {
 

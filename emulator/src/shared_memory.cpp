@@ -19,9 +19,9 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-// The calling thread's copy of the executable's thread-local segment. GCC refuses a section of their
-// own for the statics of plain and of template functions, so __shared__ variables have no smaller
-// home.
+// The calling thread's copy of the executable's thread-local segment. GCC refuses a section of
+// their own for the statics of plain and of template functions, so __shared__ variables have no
+// smaller home.
 Range thread_local_segment() {
   Range segment;
   dl_iterate_phdr(

@@ -1,5 +1,5 @@
-// The shared memory of one OS thread: a window for the dynamic part, and the segment of thread-local
-// variables, in which every __shared__ variable lies.
+// The shared memory of one OS thread: a window for the dynamic part, and the segment of
+// thread-local variables, in which every __shared__ variable lies.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,9 @@ Streams& streams() {
   return *instance;
 }
 
-bool is_legacy(cudaStream_t stream) { return stream == nullptr || stream == cudaStreamLegacy; }
+bool is_legacy(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy;
+}
 
 bool is_known(const Streams& s, cudaStream_t stream) {
   return is_legacy(stream) || stream == cudaStreamPerThread ||

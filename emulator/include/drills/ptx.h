@@ -16,7 +16,9 @@ inline void cp_async16(void* smem,
   ::emulator::cp_async16(smem, gmem, valid, place);
 }
 
-inline void cp_async_commit() { ::emulator::cp_async_commit(); }
+inline void cp_async_commit() {
+  ::emulator::cp_async_commit();
+}
 
 // Waits until at most N of the groups committed last are still under way.
 template <int N>
@@ -68,6 +70,14 @@ inline void mma_m16n8k16(float (&d)[4],
                          const std::uint32_t (&b)[2],
                          ::emulator::Place place = ::emulator::Place::here()) {
   ::emulator::mma_m16n8k16(d, a, b, place);
+}
+
+// mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32: d += a * b.
+inline void mma_m16n8k32_e4m3(float (&d)[4],
+                              const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2],
+                              ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::mma_m16n8k32_e4m3(d, a, b, place);
 }
 
 }  // namespace moe

@@ -31,8 +31,8 @@ T atomic_change(T* address, Change change) {
     const T new_value = change(old_value);
     Bits new_bits;
     std::memcpy(&new_bits, &new_value, sizeof new_bits);
-    if (__atomic_compare_exchange_n(
-            word, &old_bits, new_bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    if (__atomic_compare_exchange_n(word, &old_bits, new_bits, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
       return old_value;
     }
   }
@@ -86,13 +86,12 @@ T atomicExch(T* address, emulator::Operand<T> value) {
 template <class T>
 T atomicCAS(T* address, emulator::Operand<T> expected, emulator::Operand<T> value) {
   static_assert(emulator::kAtomicInteger<T>, "atomicCAS: no such type");
-  __atomic_compare_exchange_n(
-      address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
 inline unsigned atomicInc(unsigned* address, unsigned limit) {
-  return emulator::atomic_change(
-      address, [limit](unsigned old) { return old >= limit ? 0u : old + 1u; });
+  return emulator::atomic_change(address,
+                                 [limit](unsigned old) { return old >= limit ? 0u : old + 1u; });
 }
 inline unsigned atomicDec(unsigned* address, unsigned limit) {
   return emulator::atomic_change(
@@ -100,14 +99,14 @@ inline unsigned atomicDec(unsigned* address, unsigned limit) {
 }
 
 // The scoped forms: an atomic of the whole device is one of the block and of the system too.
-#define EMULATOR_SCOPED_ATOMIC(NAME)                           \
-  template <class T, class... Values>                          \
-  T NAME##_block(T* address, Values... values) {               \
-    return NAME(address, static_cast<T>(values)...);           \
-  }                                                            \
-  template <class T, class... Values>                          \
-  T NAME##_system(T* address, Values... values) {              \
-    return NAME(address, static_cast<T>(values)...);           \
+#define EMULATOR_SCOPED_ATOMIC(NAME)                 \
+  template <class T, class... Values>                \
+  T NAME##_block(T* address, Values... values) {     \
+    return NAME(address, static_cast<T>(values)...); \
+  }                                                  \
+  template <class T, class... Values>                \
+  T NAME##_system(T* address, Values... values) {    \
+    return NAME(address, static_cast<T>(values)...); \
   }
 
 EMULATOR_SCOPED_ATOMIC(atomicAdd)

@@ -22,7 +22,8 @@ struct Options {
 };
 
 // The first use reads EMULATOR_ORDER, EMULATOR_BLOCK_ORDER (forward, reverse, shuffle:SEED),
-// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON and EMULATOR_HANG. Change them between launches.
+// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON and EMULATOR_HANG. Change them between
+// launches.
 Options& options();
 
 // The report on the last device fault, "" if there was none. Its first line is "kind: sentence";

@@ -42,6 +42,7 @@ enum class Operation : std::uint8_t {
   kLdmatrixTrans2,
   kLdmatrixTrans4,
   kMma,
+  kMmaE4m3,
 };
 
 int sync_threads(Operation operation, bool predicate, Place place);
@@ -64,6 +65,7 @@ std::uint32_t match(Operation operation, unsigned mask, std::uint64_t value, Pla
 
 void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Place place);
 void mma_m16n8k16(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
+void mma_m16n8k32_e4m3(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
 
 // One copy of 16 bytes, of zeros if `valid` is false. It happens at the wait, and the destination
 // is garbage until then.
@@ -75,7 +77,9 @@ unsigned char* dynamic_shared();
 void nanosleep(Place place);
 long long clock();
 [[noreturn]] void trap(Place place);
-[[noreturn]] void misaligned(const char* function, const void* address, std::size_t alignment,
+[[noreturn]] void misaligned(const char* function,
+                             const void* address,
+                             std::size_t alignment,
                              Place place);
 
 }  // namespace emulator

@@ -11,28 +11,72 @@
 #include <type_traits>
 
 // ---- Fast and explicitly rounded arithmetic.
-inline float __expf(float x) { return expf(x); }
-inline float __exp10f(float x) { return exp10f(x); }
-inline float __logf(float x) { return logf(x); }
-inline float __log2f(float x) { return log2f(x); }
-inline float __log10f(float x) { return log10f(x); }
-inline float __powf(float x, float y) { return powf(x, y); }
-inline float __sinf(float x) { return sinf(x); }
-inline float __cosf(float x) { return cosf(x); }
-inline float __tanf(float x) { return tanf(x); }
-inline float __fdividef(float x, float y) { return x / y; }
-inline float __fadd_rn(float x, float y) { return x + y; }
-inline float __fsub_rn(float x, float y) { return x - y; }
-inline float __fmul_rn(float x, float y) { return x * y; }
-inline float __fdiv_rn(float x, float y) { return x / y; }
-inline float __frcp_rn(float x) { return 1.0f / x; }
-inline float __fsqrt_rn(float x) { return sqrtf(x); }
-inline float __frsqrt_rn(float x) { return static_cast<float>(1.0 / sqrt(static_cast<double>(x))); }
-inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
-inline float rsqrtf(float x) { return static_cast<float>(1.0 / sqrt(static_cast<double>(x))); }
-inline double rsqrt(double x) { return 1.0 / sqrt(x); }
-inline float fdividef(float x, float y) { return x / y; }
-inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+inline float __expf(float x) {
+  return expf(x);
+}
+inline float __exp10f(float x) {
+  return exp10f(x);
+}
+inline float __logf(float x) {
+  return logf(x);
+}
+inline float __log2f(float x) {
+  return log2f(x);
+}
+inline float __log10f(float x) {
+  return log10f(x);
+}
+inline float __powf(float x, float y) {
+  return powf(x, y);
+}
+inline float __sinf(float x) {
+  return sinf(x);
+}
+inline float __cosf(float x) {
+  return cosf(x);
+}
+inline float __tanf(float x) {
+  return tanf(x);
+}
+inline float __fdividef(float x, float y) {
+  return x / y;
+}
+inline float __fadd_rn(float x, float y) {
+  return x + y;
+}
+inline float __fsub_rn(float x, float y) {
+  return x - y;
+}
+inline float __fmul_rn(float x, float y) {
+  return x * y;
+}
+inline float __fdiv_rn(float x, float y) {
+  return x / y;
+}
+inline float __frcp_rn(float x) {
+  return 1.0f / x;
+}
+inline float __fsqrt_rn(float x) {
+  return sqrtf(x);
+}
+inline float __frsqrt_rn(float x) {
+  return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
+}
+inline float __fmaf_rn(float x, float y, float z) {
+  return fmaf(x, y, z);
+}
+inline float rsqrtf(float x) {
+  return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
+}
+inline double rsqrt(double x) {
+  return 1.0 / sqrt(x);
+}
+inline float fdividef(float x, float y) {
+  return x / y;
+}
+inline float __saturatef(float x) {
+  return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
+}
 
 // ---- Bits of floating-point numbers.
 namespace emulator {
@@ -59,32 +103,66 @@ Integer saturate(double value) {
 
 }  // namespace emulator
 
-inline unsigned __float_as_uint(float x) { return emulator::bit_cast<unsigned>(x); }
-inline int __float_as_int(float x) { return emulator::bit_cast<int>(x); }
-inline float __uint_as_float(unsigned x) { return emulator::bit_cast<float>(x); }
-inline float __int_as_float(int x) { return emulator::bit_cast<float>(x); }
-inline long long __double_as_longlong(double x) { return emulator::bit_cast<long long>(x); }
-inline double __longlong_as_double(long long x) { return emulator::bit_cast<double>(x); }
+inline unsigned __float_as_uint(float x) {
+  return emulator::bit_cast<unsigned>(x);
+}
+inline int __float_as_int(float x) {
+  return emulator::bit_cast<int>(x);
+}
+inline float __uint_as_float(unsigned x) {
+  return emulator::bit_cast<float>(x);
+}
+inline float __int_as_float(int x) {
+  return emulator::bit_cast<float>(x);
+}
+inline long long __double_as_longlong(double x) {
+  return emulator::bit_cast<long long>(x);
+}
+inline double __longlong_as_double(long long x) {
+  return emulator::bit_cast<double>(x);
+}
 
-inline int __float2int_rn(float x) { return emulator::saturate<int>(rint(static_cast<double>(x))); }
-inline int __float2int_rz(float x) { return emulator::saturate<int>(trunc(static_cast<double>(x))); }
-inline int __float2int_rd(float x) { return emulator::saturate<int>(floor(static_cast<double>(x))); }
-inline int __float2int_ru(float x) { return emulator::saturate<int>(ceil(static_cast<double>(x))); }
+inline int __float2int_rn(float x) {
+  return emulator::saturate<int>(rint(static_cast<double>(x)));
+}
+inline int __float2int_rz(float x) {
+  return emulator::saturate<int>(trunc(static_cast<double>(x)));
+}
+inline int __float2int_rd(float x) {
+  return emulator::saturate<int>(floor(static_cast<double>(x)));
+}
+inline int __float2int_ru(float x) {
+  return emulator::saturate<int>(ceil(static_cast<double>(x)));
+}
 inline unsigned __float2uint_rn(float x) {
   return emulator::saturate<unsigned>(rint(static_cast<double>(x)));
 }
 inline unsigned __float2uint_rz(float x) {
   return emulator::saturate<unsigned>(trunc(static_cast<double>(x)));
 }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
-inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
+inline float __int2float_rn(int x) {
+  return static_cast<float>(x);
+}
+inline float __uint2float_rn(unsigned x) {
+  return static_cast<float>(x);
+}
 
 // ---- Bits of integers.
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+  return __builtin_popcountll(x);
+}
+inline int __ffs(int x) {
+  return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+  return __builtin_ffsll(x);
+}
+inline int __clz(int x) {
+  return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x));
+}
 inline int __clzll(long long x) {
   return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
 }
@@ -127,43 +205,83 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 }
 
 // ---- min and max: CUDA has them without std::.
-inline int min(int a, int b) { return b < a ? b : a; }
-inline unsigned min(unsigned a, unsigned b) { return b < a ? b : a; }
-inline unsigned min(int a, unsigned b) { return min(static_cast<unsigned>(a), b); }
-inline unsigned min(unsigned a, int b) { return min(a, static_cast<unsigned>(b)); }
-inline long min(long a, long b) { return b < a ? b : a; }
-inline unsigned long min(unsigned long a, unsigned long b) { return b < a ? b : a; }
-inline long long min(long long a, long long b) { return b < a ? b : a; }
-inline unsigned long long min(unsigned long long a, unsigned long long b) { return b < a ? b : a; }
-inline float min(float a, float b) { return fminf(a, b); }
-inline double min(double a, double b) { return fmin(a, b); }
-inline int max(int a, int b) { return b > a ? b : a; }
-inline unsigned max(unsigned a, unsigned b) { return b > a ? b : a; }
-inline unsigned max(int a, unsigned b) { return max(static_cast<unsigned>(a), b); }
-inline unsigned max(unsigned a, int b) { return max(a, static_cast<unsigned>(b)); }
-inline long max(long a, long b) { return b > a ? b : a; }
-inline unsigned long max(unsigned long a, unsigned long b) { return b > a ? b : a; }
-inline long long max(long long a, long long b) { return b > a ? b : a; }
-inline unsigned long long max(unsigned long long a, unsigned long long b) { return b > a ? b : a; }
-inline float max(float a, float b) { return fmaxf(a, b); }
-inline double max(double a, double b) { return fmax(a, b); }
+inline int min(int a, int b) {
+  return b < a ? b : a;
+}
+inline unsigned min(unsigned a, unsigned b) {
+  return b < a ? b : a;
+}
+inline unsigned min(int a, unsigned b) {
+  return min(static_cast<unsigned>(a), b);
+}
+inline unsigned min(unsigned a, int b) {
+  return min(a, static_cast<unsigned>(b));
+}
+inline long min(long a, long b) {
+  return b < a ? b : a;
+}
+inline unsigned long min(unsigned long a, unsigned long b) {
+  return b < a ? b : a;
+}
+inline long long min(long long a, long long b) {
+  return b < a ? b : a;
+}
+inline unsigned long long min(unsigned long long a, unsigned long long b) {
+  return b < a ? b : a;
+}
+inline float min(float a, float b) {
+  return fminf(a, b);
+}
+inline double min(double a, double b) {
+  return fmin(a, b);
+}
+inline int max(int a, int b) {
+  return b > a ? b : a;
+}
+inline unsigned max(unsigned a, unsigned b) {
+  return b > a ? b : a;
+}
+inline unsigned max(int a, unsigned b) {
+  return max(static_cast<unsigned>(a), b);
+}
+inline unsigned max(unsigned a, int b) {
+  return max(a, static_cast<unsigned>(b));
+}
+inline long max(long a, long b) {
+  return b > a ? b : a;
+}
+inline unsigned long max(unsigned long a, unsigned long b) {
+  return b > a ? b : a;
+}
+inline long long max(long long a, long long b) {
+  return b > a ? b : a;
+}
+inline unsigned long long max(unsigned long long a, unsigned long long b) {
+  return b > a ? b : a;
+}
+inline float max(float a, float b) {
+  return fmaxf(a, b);
+}
+inline double max(double a, double b) {
+  return fmax(a, b);
+}
 
 // ---- Loads and stores with a cache hint: plain ones, with CUDA's alignment rule checked.
-#define EMULATOR_LOAD(NAME)                                                            \
-  template <class T>                                                                   \
-  T NAME(const T* address, emulator::Place place = emulator::Place::here()) {          \
-    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {                 \
-      emulator::misaligned(#NAME, address, alignof(T), place);                         \
-    }                                                                                  \
-    return *address;                                                                   \
+#define EMULATOR_LOAD(NAME)                                                   \
+  template <class T>                                                          \
+  T NAME(const T* address, emulator::Place place = emulator::Place::here()) { \
+    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {        \
+      emulator::misaligned(#NAME, address, alignof(T), place);                \
+    }                                                                         \
+    return *address;                                                          \
   }
-#define EMULATOR_STORE(NAME)                                                           \
-  template <class T>                                                                   \
-  void NAME(T* address, T value, emulator::Place place = emulator::Place::here()) {    \
-    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {                 \
-      emulator::misaligned(#NAME, address, alignof(T), place);                         \
-    }                                                                                  \
-    *address = value;                                                                  \
+#define EMULATOR_STORE(NAME)                                                        \
+  template <class T>                                                                \
+  void NAME(T* address, T value, emulator::Place place = emulator::Place::here()) { \
+    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {              \
+      emulator::misaligned(#NAME, address, alignof(T), place);                      \
+    }                                                                               \
+    *address = value;                                                               \
   }
 
 EMULATOR_LOAD(__ldg)

@@ -168,11 +168,8 @@ cudaError_t cudaFree(void* pointer);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
 cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void* to,
-                            const void* from,
-                            size_t bytes,
-                            cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyAsync(
+    void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr);
 
@@ -191,7 +188,8 @@ cudaError_t cudaMallocHost(T** pointer, size_t bytes) {
 
 namespace emulator {
 
-cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t bytes, size_t offset);
+cudaError_t copy_to_symbol(
+    void* symbol, size_t size, const void* from, size_t bytes, size_t offset);
 cudaError_t copy_from_symbol(
     void* to, const void* symbol, size_t size, size_t bytes, size_t offset);
 cudaError_t set_function_attribute(cudaFuncAttribute attribute, int value);
@@ -206,8 +204,8 @@ cudaError_t cudaMemcpyToSymbol(T& symbol,
                                size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice) {
   // The symbol may be a __constant__ const array: the cast drops the const, as the copy must.
-  return emulator::copy_to_symbol(
-      const_cast<void*>(static_cast<const void*>(&symbol)), sizeof symbol, from, bytes, offset);
+  return emulator::copy_to_symbol(const_cast<void*>(static_cast<const void*>(&symbol)),
+                                  sizeof symbol, from, bytes, offset);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* to,
