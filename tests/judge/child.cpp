@@ -234,12 +234,13 @@ Answer Child::ask(protocol::Request request, const Images* images, const Images*
   if (images != nullptr) {
     request.image_file_bytes = images->bytes.size();
     fds[0] = sealed_file(*images, replay);
-    fds[1] = result_file(images->bytes.size());
+    if (request.kind != protocol::Kind::kTime) request.result_file_bytes = images->bytes.size();
+    fds[1] = result_file(request.result_file_bytes);
   }
   const bool sent = send_request(socket_, request, fds);
   if (sent && await_reply(answer, limit_ms)) {
     if (images != nullptr) {
-      answer.after.resize(images->bytes.size());
+      answer.after.resize(request.result_file_bytes);
       if (pread(fds[1], answer.after.data(), answer.after.size(), 0) !=
           static_cast<ssize_t>(answer.after.size())) {
         std::abort();

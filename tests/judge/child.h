@@ -31,6 +31,7 @@ class Child {
 
   // Sends one request and waits for its reply for at most `limit_ms`. Starts the child where there is
   // none. After anything but a clean reply the child is gone.
+  // Replies of kTime come with request.result_file_bytes of samples instead of images.
   Answer ask(protocol::Request request, const Images* images, const Images* replay, int limit_ms);
   // Ends the child; the next request starts a new one.
   void stop();

@@ -18,7 +18,14 @@ double row_rms(const Matrix& reference, int64_t row) {
   return std::sqrt(squares / reference.columns);
 }
 
-void note_wrong(Difference& d, int64_t row, int column, Bf16 got, double want, double ratio, Bf16 poison) {
+// What the two types of output differ in; the first argument only chooses.
+double ulp_of(Bf16, double value) { return bf16_ulp(value); }
+double ulp_of(Fp32, double value) { return fp32_ulp(value); }
+float rounded_to(Bf16, double value) { return to_float(to_bf16(value)); }
+float rounded_to(Fp32, double value) { return to_float(to_fp32(value)); }
+
+template <class T>
+void note_wrong(Difference& d, int64_t row, int column, T got, double want, double ratio, T poison) {
   if (d.wrong_elements++ == 0) {
     d.first_row = row;
     d.first_column = column;
@@ -27,14 +34,14 @@ void note_wrong(Difference& d, int64_t row, int column, Bf16 got, double want, d
   }
   if (got == poison) ++d.untouched;
   if (is_nan(got)) ++d.nan;
-  if ((got & 0x7fff) == 0) ++d.zero;
+  if (to_float(got) == 0.0f) ++d.zero;
   if (!(ratio <= d.worst)) d.worst = std::isnan(ratio) ? INFINITY : ratio;
 }
 
-}  // namespace
-
-Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
-                   const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates) {
+template <class T>
+Difference compare_values(const std::vector<T>& out, const Matrix& reference,
+                          const std::vector<uint8_t>& judged, T poison, bool exact,
+                          const Gates& gates) {
   Difference d;
   d.wrong.assign(out.size(), 0);
   std::vector<uint8_t> wrong_columns(static_cast<size_t>(reference.columns), 0);
@@ -49,8 +56,8 @@ Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
                            static_cast<size_t>(c);
       const double want = reference.at(row, c);
       const double error = std::fabs(static_cast<double>(to_float(out[index])) - want);
-      const double allowed = bf16_ulp(want) + gates.element * rms;
-      const bool ok = exact ? to_float(out[index]) == to_float(to_bf16(want)) : error <= allowed;
+      const double allowed = ulp_of(poison, want) + gates.element * rms;
+      const bool ok = exact ? to_float(out[index]) == rounded_to(poison, want) : error <= allowed;
       sums.error += error * error;
       sums.reference += want * want;
       ++d.judged_elements;
@@ -75,8 +82,9 @@ Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
   return d;
 }
 
-Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Bf16 poison) {
+template <class T>
+Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Difference& difference,
+                       const std::vector<uint8_t>& judged, T poison, double slack) {
   int64_t all = 0;
   int64_t agreed = 0;
   int64_t agreed_wrong = 0;
@@ -93,9 +101,11 @@ Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Dif
         same = out[index] == poison;
       } else if (std::isnan(said)) {
         same = is_nan(out[index]) && out[index] != poison;
+      } else if (slack == kModelExact) {
+        same = to_float(out[index]) == rounded_to(poison, said);
       } else {
-        const double slack = std::isfinite(rms) && rms < 1e100 ? 4e-3 * rms : 0.0;
-        same = std::fabs(got - said) <= 2 * bf16_ulp(said) + slack;
+        const double more = std::isfinite(rms) && rms < 1e100 ? slack * rms : 0.0;
+        same = std::fabs(got - said) <= 2 * ulp_of(poison, said) + more;
       }
       ++all;
       agreed += same ? 1 : 0;
@@ -109,6 +119,28 @@ Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Dif
         static_cast<double>(agreed_wrong) / static_cast<double>(difference.wrong_elements);
   }
   return result;
+}
+
+}  // namespace
+
+Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
+                   const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates) {
+  return compare_values(out, reference, judged, poison, exact, gates);
+}
+
+Difference compare(const std::vector<Fp32>& out, const Matrix& reference,
+                   const std::vector<uint8_t>& judged, Fp32 poison, bool exact, const Gates& gates) {
+  return compare_values(out, reference, judged, poison, exact, gates);
+}
+
+Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
+                    const std::vector<uint8_t>& judged, Bf16 poison, double slack) {
+  return agreement_of(out, model, difference, judged, poison, slack);
+}
+
+Agreement agreement(const std::vector<Fp32>& out, const Matrix& model, const Difference& difference,
+                    const std::vector<uint8_t>& judged, Fp32 poison, double slack) {
+  return agreement_of(out, model, difference, judged, poison, slack);
 }
 
 std::string describe(const Difference& d, const std::string& name) {

@@ -1,4 +1,4 @@
-// compare.h: when a matrix of bf16 values is right. Gates are per row and per element, never a share of
+// compare.h: when a matrix of bf16 or fp32 values is right. Gates are per row and per element, never a share of
 // elements; they are written as !(error <= gate), so that NaN never passes.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bf16.h"
+#include "fp32.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -15,8 +16,10 @@ namespace moe::judge {
 struct Gates {
   double total = 3e-3;    // ||out - ref|| / ||ref|| over all rows
   double row = 4e-3;      // the same for each row
-  double element = 2e-3;  // of the row's rms, on top of one bf16 ulp of the reference
+  double element = 2e-3;  // of the row's rms, on top of one ulp of the reference
 };
+// Of fp32 outputs: tensor cores of some GPUs sum products of 8-bit codes with 14 bits.
+inline constexpr Gates kFp32Gates = {5e-4, 1e-3, 2e-3};
 
 struct Matrix {
   int64_t rows = 0;
@@ -48,9 +51,18 @@ struct Difference {
   bool right = true;
 };
 
-// `judged[row]` says which rows count. With `exact`, out must equal the reference rounded to bf16.
+// `judged[row]` says which rows count. With `exact`, out must equal the reference rounded to its type.
 Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
                    const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates = {});
+Difference compare(const std::vector<Fp32>& out, const Matrix& reference,
+                   const std::vector<uint8_t>& judged, Fp32 poison, bool exact,
+                   const Gates& gates = kFp32Gates);
+
+// How far an output may be from the model that explains it, in units of the row's rms, besides two
+// ulps. kModelExact: not at all, for mistakes that are as small as that.
+inline constexpr double kModelSlack = 4e-3;
+inline constexpr double kFp32ModelSlack = 5e-4;
+inline constexpr double kModelExact = -1.0;
 
 // The share of wrong elements that `model` explains (NaN explains NaN), and the share of all judged
 // elements on which it agrees with the output.
@@ -59,7 +71,10 @@ struct Agreement {
   double on_all = 0.0;
 };
 Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Bf16 poison);
+                    const std::vector<uint8_t>& judged, Bf16 poison, double slack = kModelSlack);
+Agreement agreement(const std::vector<Fp32>& out, const Matrix& model, const Difference& difference,
+                    const std::vector<uint8_t>& judged, Fp32 poison,
+                    double slack = kFp32ModelSlack);
 
 // A value that no arithmetic gives: a model's word for "left as it was".
 inline constexpr double kUntouched = 1.2345678901234567e300;

@@ -340,6 +340,23 @@ int Suite::run() {
   return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours
 }
 
+void run_check(const std::string& name, const std::string& shape, const std::function<Verdict()>& check) {
+  Suite& suite = Suite::get();
+  CaseRecord record = {name, shape, "", suite.seed(), 0.0};
+  suite.next_case();
+  Verdict verdict;
+  if (suite.stopped()) {
+    verdict.state = State::kNotRun;
+    verdict.sentence = "not run after several crashes or hangs";
+  } else {
+    const auto begin = std::chrono::steady_clock::now();
+    verdict = check();
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  suite.record(record, verdict);
+  tell_googletest(verdict);
+}
+
 void tell_googletest(const Verdict& verdict) {
   switch (verdict.state) {
     case State::kPass:

@@ -183,6 +183,9 @@ void run_case(const StageCase<Problem>& stage_case) {
   tell_googletest(verdict);
 }
 
+// The same for a case without a call: `check` asks host helpers of the stage (Suite::ask_value).
+void run_check(const std::string& name, const std::string& shape, const std::function<Verdict()>& check);
+
 // main() of a stage's test program.
 int stage_main(int argc, char** argv, const char* stage, std::vector<std::string> regions);
 

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "backend.h"
+#include "device_buffers.h"
 #include "protocol.h"
 #include "stage_calls.h"
+#include "timing.h"
 
 namespace moe::runner {
 namespace {
@@ -42,65 +44,6 @@ class Mapping {
   int fd_;
   size_t bytes_;
   unsigned char* data_ = nullptr;
-};
-
-[[noreturn]] void give_up(const char* what, cudaError_t status) {
-  std::fprintf(stderr, "runner: %s: %s\n", what, cudaGetErrorString(status));
-  _exit(70);
-}
-
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) give_up(what, status);
-}
-
-// The device side of one request.
-class DeviceBuffers {
- public:
-  explicit DeviceBuffers(const Request& request) : request_(request) {
-    for (uint32_t i = 0; i < request.num_buffers; ++i) {
-      const protocol::Buffer& buffer = request.buffers[i];
-      void* allocation = nullptr;
-      if (buffer.allocation_bytes > 0) {
-        check(cudaMalloc(&allocation, buffer.allocation_bytes), "cudaMalloc");
-      }
-      allocations_.push_back(static_cast<unsigned char*>(allocation));
-      pointers_.push_back(allocation == nullptr ? nullptr : allocations_[i] + buffer.payload_offset);
-    }
-  }
-  ~DeviceBuffers() {
-    for (unsigned char* allocation : allocations_) (void)cudaFree(allocation);
-  }
-  DeviceBuffers(const DeviceBuffers&) = delete;
-  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
-
-  void upload(const unsigned char* images) {
-    for (uint32_t i = 0; i < request_.num_buffers; ++i) {
-      const protocol::Buffer& b = request_.buffers[i];
-      if (b.image_bytes == 0) continue;
-      check(cudaMemcpy(allocations_[i] + b.filled_offset, images + b.image_offset, b.image_bytes,
-                       cudaMemcpyHostToDevice),
-            "upload");
-    }
-    check(cudaDeviceSynchronize(), "upload");
-  }
-  // False when a fault of the code under test shows only here.
-  bool download(unsigned char* images) {
-    for (uint32_t i = 0; i < request_.num_buffers; ++i) {
-      const protocol::Buffer& b = request_.buffers[i];
-      if (b.image_bytes == 0) continue;
-      if (cudaMemcpy(images + b.image_offset, allocations_[i] + b.filled_offset, b.image_bytes,
-                     cudaMemcpyDeviceToHost) != cudaSuccess) {
-        return false;
-      }
-    }
-    return true;
-  }
-  void* const* pointers() const { return pointers_.data(); }
-
- private:
-  const Request& request_;
-  std::vector<unsigned char*> allocations_;
-  std::vector<void*> pointers_;
 };
 
 int64_t free_device_bytes() {
@@ -212,6 +155,10 @@ int serve() {
       clear_todos();
       reply.value = value_of_stage(call);
       note_todos(reply);
+    } else if (request.kind == Kind::kTime) {
+      const Mapping images(fds[0], request.image_file_bytes, false);
+      const Mapping results(fds[1], request.result_file_bytes, true);
+      time_call(request, images.data(), results.data(), stream, reply);
     } else if (request.kind != Kind::kHello) {
       run_call(request, fds[0], fds[1], stream, reply);
     }

@@ -17,6 +17,8 @@ inline constexpr int kReportFd = 4;
 inline constexpr uint32_t kReportBytes = 64 * 1024;
 inline constexpr int kMaxIntegers = 16;
 inline constexpr int kMaxBuffers = 12;
+inline constexpr int kMaxSamples = 64;
+inline constexpr int kMaxTimes = 256;
 inline constexpr int kMaxTodos = 16;
 inline constexpr int kTodoNameBytes = 48;
 
@@ -25,9 +27,13 @@ enum class Kind : uint32_t {
   kValue,   // a host helper that returns a number (Reply::value)
   kCall,    // one call on fresh buffers
   kReplay,  // capture the call on the first images, replay the graph on the second
+  kTime,    // time replays of the captured call on generated data; GPU only
 };
 
 enum class ThreadOrder : uint32_t { kForward, kReverse };
+
+// How a buffer gets its first contents. Big inputs are generated on the device: runner/generated.h.
+enum class Fill : uint32_t { kImage, kGeneratedBf16, kGeneratedFloat, kPoison };
 
 // One device allocation. A range of it, [filled_offset, filled_offset + image_bytes), comes from and goes
 // back to the images; for ordinary buffers that is all of it, red zones included.
@@ -37,6 +43,17 @@ struct Buffer {
   uint64_t filled_offset;
   uint64_t image_bytes;
   uint64_t image_offset;    // in the image files
+  Fill fill;
+  float scale;              // of generated values: their standard deviation
+  uint64_t seed;
+};
+
+// A range of a buffer that is sent back after timing, so that timed outputs are judged too.
+struct Sample {
+  uint64_t buffer;
+  uint64_t offset;
+  uint64_t bytes;
+  uint64_t result_offset;
 };
 
 struct Request {
@@ -49,6 +66,11 @@ struct Request {
   uint64_t image_file_bytes;
   int64_t integers[kMaxIntegers];
   Buffer buffers[kMaxBuffers];
+  // kTime
+  uint32_t num_samples;
+  uint32_t num_times;
+  uint64_t result_file_bytes;
+  Sample samples[kMaxSamples];
 };
 
 struct Reply {
@@ -60,6 +82,7 @@ struct Reply {
   uint32_t multiprocessors;
   int64_t value;
   int64_t leaked_bytes;     // device memory gone after the call
+  float times_us[kMaxTimes];  // kTime: of each replay, L2 flushed before it
   uint32_t num_todos;
   uint32_t todo_hashes[kMaxTodos];                // CUDA: names are hashed on the device
   char todo_names[kMaxTodos][kTodoNameBytes];     // emulator

@@ -1,0 +1,256 @@
+// What is timed for each stage, and how a few rows of its outputs are judged: from the generated inputs,
+// value by value, in double.
+#include <drills/m1_align.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "../judge/compare.h"
+#include "../judge/random.h"
+#include "../m1_align_oracle.h"
+#include "../runner/generated.h"
+#include "timed_call.h"
+
+namespace moe::bench {
+namespace {
+
+using judge::Bf16;
+using judge::Bytes;
+using judge::Verdict;
+using protocol::Fill;
+
+constexpr uint64_t kSeedX = 11, kSeedLogits = 12, kSeedW13 = 13, kSeedW2 = 14, kSeedH = 15;
+constexpr int kSampledRows = 6;
+constexpr uint32_t kLayerOperation = 100;  // tests/runner/layer_operation.h
+
+float x_scale() { return 1.0f; }
+float w_scale(int depth) { return 1.0f / std::sqrt(static_cast<float>(depth)); }
+
+double bf16_of(uint64_t seed, uint64_t index, float scale) {
+  return static_cast<double>(judge::to_float(
+      judge::to_bf16(static_cast<double>(generated_value(seed, index, scale)))));
+}
+
+std::vector<double> generated_row(uint64_t seed, uint64_t row, int width, float scale) {
+  std::vector<double> values;
+  for (int d = 0; d < width; ++d) {
+    values.push_back(bf16_of(seed, row * static_cast<uint64_t>(width) + static_cast<uint64_t>(d), scale));
+  }
+  return values;
+}
+
+// a * w[expert]^T for one row of A.
+std::vector<double> times_expert(const std::vector<double>& a, uint64_t seed, int expert, int n) {
+  const auto depth = static_cast<int>(a.size());
+  std::vector<double> out;
+  for (int column = 0; column < n; ++column) {
+    const uint64_t row = static_cast<uint64_t>(expert) * static_cast<uint64_t>(n) +
+                         static_cast<uint64_t>(column);
+    const std::vector<double> w = generated_row(seed, row, depth, w_scale(depth));
+    double sum = 0.0;
+    for (int d = 0; d < depth; ++d) sum += a[static_cast<size_t>(d)] * w[static_cast<size_t>(d)];
+    out.push_back(sum);
+  }
+  return out;
+}
+
+std::vector<float> logits_of(const Shape& s) {
+  std::vector<float> logits;
+  const auto count = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.num_experts);
+  for (uint64_t i = 0; i < count; ++i) logits.push_back(generated_value(kSeedLogits, i, 1.0f));
+  return logits;
+}
+
+struct Routed {
+  oracle::Routing routing;
+  oracle::Alignment table;
+  int experts_hit = 0;
+};
+
+// Aligning by the oracle is quadratic in E; this is the same table.
+Routed routed(const Shape& s, int block_m) {
+  Routed r;
+  r.routing = oracle::route(logits_of(s), s.num_tokens, s.num_experts, s.top_k, true);
+  r.table = oracle::align(r.routing.topk_ids, s.num_tokens, s.top_k, s.num_experts, block_m);
+  std::vector<bool> hit(static_cast<size_t>(s.num_experts), false);
+  for (const int32_t e : r.routing.topk_ids) hit[static_cast<size_t>(e)] = true;
+  for (const bool h : hit) r.experts_hit += h ? 1 : 0;
+  return r;
+}
+
+// Rows of a bf16 output, judged by the gates of the stage.
+std::function<Verdict(const std::vector<Bytes>&)> judge_rows(
+    std::vector<int64_t> rows, int columns, judge::Gates gates,
+    std::function<std::vector<double>(int64_t)> want) {
+  return [=](const std::vector<Bytes>& samples) {
+    judge::Matrix reference = {static_cast<int64_t>(rows.size()), columns, {}};
+    std::vector<Bf16> got;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<double> row = want(rows[i]);
+      reference.values.insert(reference.values.end(), row.begin(), row.end());
+      const auto values = judge::values_of<Bf16>(samples[i]);
+      got.insert(got.end(), values.begin(), values.end());
+    }
+    const auto difference = judge::compare(got, reference, std::vector<uint8_t>(rows.size(), 1), 0xffff,
+                                           false, gates);
+    if (difference.right) return Verdict{};
+    return judge::wrong("the timed output is wrong", {judge::describe(difference, "sampled rows")});
+  };
+}
+
+std::vector<int64_t> sampled_rows(int64_t count) {
+  std::vector<int64_t> rows;
+  judge::Random random(99);
+  for (int i = 0; i < kSampledRows; ++i) {
+    rows.push_back(static_cast<int64_t>(random.bits() % static_cast<uint64_t>(count)));
+  }
+  rows.back() = count - 1;
+  return rows;
+}
+
+void sample_rows(TimedCall& call, size_t buffer, const std::vector<int64_t>& rows, int columns) {
+  for (const int64_t row : rows) {
+    const auto bytes = static_cast<uint64_t>(columns) * sizeof(Bf16);
+    call.samples.push_back({buffer, static_cast<uint64_t>(row) * bytes, bytes});
+  }
+}
+
+// ---- m1
+
+std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
+  const int block_m = 64;
+  const Routed r = routed(s, block_m);
+  const auto ids = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.top_k);
+  TimedCall route;
+  route.what = "route";
+  route.bytes = 4.0 * s.num_tokens * s.num_experts + 8.0 * static_cast<double>(ids);
+  route.integers = {s.num_tokens, s.num_experts, s.top_k, 1};
+  route.buffers = {uninitialised(4 * ids), uninitialised(4 * ids),
+                   generated(Fill::kGeneratedFloat,
+                             static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.num_experts),
+                             kSeedLogits, 1.0f)};
+  route.samples = {{0, 0, 4 * ids}};
+  route.judge = [want = r.routing.topk_ids](const std::vector<Bytes>& samples) {
+    return judge::values_of<int32_t>(samples[0]) == want ? Verdict{}
+                                                         : judge::wrong("the timed output is wrong");
+  };
+  TimedCall align;
+  align.what = "align";
+  align.operation = 1;
+  const int64_t bytes = ask(1, {s.num_tokens, s.top_k, s.num_experts, block_m});
+  align.integers = {s.num_tokens, s.top_k, s.num_experts, block_m, bytes};
+  align.buffers = {uninitialised(4 * r.table.sorted_token_ids.size()),
+                   uninitialised(4 * r.table.expert_ids.size()), uninitialised(4),
+                   image(r.routing.topk_ids), uninitialised(static_cast<uint64_t>(bytes))};
+  align.bytes = 8.0 * static_cast<double>(ids) + 4.0 * static_cast<double>(r.table.sorted_token_ids.size());
+  align.samples = {{1, 0, 4 * r.table.expert_ids.size()}, {2, 0, 4}};
+  align.judge = [want = r.table](const std::vector<Bytes>& samples) {
+    const bool right = judge::values_of<int32_t>(samples[0]) == want.expert_ids &&
+                       judge::values_of<int32_t>(samples[1])[0] == want.num_tokens_post_padded;
+    return right ? Verdict{} : judge::wrong("the timed output is wrong");
+  };
+  return {route, align};
+}
+
+// ---- m2
+
+TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
+  const Routed r = routed(s, block_m);
+  const int n = slots ? s.hidden_size : 2 * s.intermediate_size;
+  const int depth = slots ? s.intermediate_size : s.hidden_size;
+  const auto ids = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.top_k);
+  const uint64_t rows_of_a = slots ? ids : static_cast<uint64_t>(s.num_tokens);
+  const uint64_t seed_a = slots ? kSeedH : kSeedX;
+  const uint64_t seed_w = slots ? kSeedW2 : kSeedW13;
+  const auto elements = [](uint64_t a, int b, int c = 1) {
+    return a * static_cast<uint64_t>(b) * static_cast<uint64_t>(c);
+  };
+  TimedCall call;
+  call.what = slots ? "GEMM2" : "GEMM1";
+  call.flops = 2.0 * static_cast<double>(ids) * n * depth;
+  call.bytes = 2.0 * (static_cast<double>(elements(rows_of_a, depth)) +
+                      static_cast<double>(r.experts_hit) * n * depth + static_cast<double>(ids) * n);
+  call.integers = {s.num_tokens, s.top_k, s.num_experts, n, depth, block_m, slots ? 1 : 0};
+  call.buffers = {uninitialised(2 * elements(ids, n)),
+                  generated(Fill::kGeneratedBf16, elements(rows_of_a, depth), seed_a, x_scale()),
+                  generated(Fill::kGeneratedBf16,
+                            elements(static_cast<uint64_t>(s.num_experts), n, depth), seed_w,
+                            w_scale(depth)),
+                  image(r.table.sorted_token_ids), image(r.table.expert_ids),
+                  image(std::vector<int32_t>{r.table.num_tokens_post_padded})};
+  const std::vector<int64_t> rows = sampled_rows(static_cast<int64_t>(ids));
+  sample_rows(call, 0, rows, n);
+  call.judge = judge_rows(rows, n, {}, [=, ids_of = r.routing.topk_ids](int64_t flat_id) {
+    const auto row = static_cast<uint64_t>(slots ? flat_id : flat_id / s.top_k);
+    return times_expert(generated_row(seed_a, row, depth, x_scale()), seed_w,
+                        ids_of[static_cast<size_t>(flat_id)], n);
+  });
+  return call;
+}
+
+// ---- the whole layer: m3 and m4
+
+TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
+  const Routed r = routed(s, 64);
+  const auto tokens = static_cast<uint64_t>(s.num_tokens);
+  const auto experts = static_cast<uint64_t>(s.num_experts);
+  const auto hidden = static_cast<uint64_t>(s.hidden_size);
+  const auto inter = static_cast<uint64_t>(s.intermediate_size);
+  TimedCall call;
+  call.what = "layer";
+  call.operation = operation;
+  call.flops = 6.0 * static_cast<double>(tokens) * s.top_k * s.hidden_size * s.intermediate_size;
+  call.bytes = 6.0 * r.experts_hit * s.hidden_size * s.intermediate_size +
+               4.0 * static_cast<double>(tokens) * s.hidden_size;
+  const std::vector<int64_t> sizes = {s.num_tokens, s.num_experts, s.top_k, s.hidden_size,
+                                      s.intermediate_size};
+  const int64_t bytes = ask(operation, sizes);
+  call.integers = sizes;
+  call.integers.insert(call.integers.end(), {1, bytes, 1});  // renormalize, workspace, one call
+  call.buffers = {uninitialised(2 * tokens * hidden),
+                  generated(Fill::kGeneratedBf16, tokens * hidden, kSeedX, x_scale()),
+                  generated(Fill::kGeneratedFloat, tokens * experts, kSeedLogits, 1.0f),
+                  generated(Fill::kGeneratedBf16, experts * 2 * inter * hidden, kSeedW13,
+                            w_scale(s.hidden_size)),
+                  generated(Fill::kGeneratedBf16, experts * hidden * inter, kSeedW2,
+                            w_scale(s.intermediate_size)),
+                  uninitialised(static_cast<uint64_t>(bytes))};
+  std::vector<int64_t> rows = sampled_rows(s.num_tokens);
+  rows.erase(rows.begin(), rows.end() - 3);  // a token costs 8 experts
+  sample_rows(call, 0, rows, s.hidden_size);
+  judge::Gates gates;
+  gates.total = 1e-2;
+  gates.row = 1.5e-2;
+  gates.element = 3e-2;
+  call.judge = judge_rows(rows, s.hidden_size, gates, [=, routing = r.routing](int64_t token) {
+    std::vector<double> out(static_cast<size_t>(s.hidden_size), 0.0);
+    const auto x = generated_row(kSeedX, static_cast<uint64_t>(token), s.hidden_size, x_scale());
+    for (int slot = 0; slot < s.top_k; ++slot) {
+      const auto flat_id = static_cast<size_t>(token * s.top_k + slot);
+      const int expert = routing.topk_ids[flat_id];
+      const auto gate_up = times_expert(x, kSeedW13, expert, 2 * s.intermediate_size);
+      std::vector<double> h;
+      for (size_t i = 0; i < inter; ++i) {
+        const double gate = gate_up[i];
+        h.push_back(static_cast<double>(
+            judge::to_float(judge::to_bf16(gate / (1.0 + std::exp(-gate)) * gate_up[inter + i]))));
+      }
+      const auto y = times_expert(h, kSeedW2, expert, s.hidden_size);
+      for (size_t i = 0; i < y.size(); ++i) out[i] += routing.topk_weights[flat_id] * y[i];
+    }
+    return out;
+  });
+  return call;
+}
+
+}  // namespace
+
+std::vector<TimedCall> timed_calls(const std::string& stem, const Shape& shape, const AskValue& ask) {
+  if (stem == "m1_align") return calls_of_m1(shape, ask);
+  if (stem == "m2_grouped_gemm") {
+    return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};
+  }
+  return {moe_layer(shape, kLayerOperation, ask)};
+}
+
+}  // namespace moe::bench
