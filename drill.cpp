@@ -58,7 +58,7 @@ void add_nothing(CLI::App&, Options&) {}
 
 void add_run_options(CLI::App& verb, Options& options) {
   moe::driver::RunOptions& run = options.run;
-  // Written as the verb itself; see name_stage_verb.
+  // Written as the verb itself; see run_command.
   verb.add_option("--stage", run.stage)->required()->group("");
   verb.add_flag("--solution", run.solution, "test the reference instead of your file");
   CLI::Option* cpu = verb.add_flag("--cpu", run.cpu, "on the emulator, even where a GPU is");
@@ -132,12 +132,6 @@ int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
   return kUsage;
 }
 
-// "m2 --full" becomes "mN --stage m2 --full": stages are written like verbs.
-void name_stage_verb(std::vector<std::string>& words) {
-  if (words.empty() || moe::driver::find_stage(words.front()) == nullptr) return;
-  words.insert(words.begin(), {kStageVerb, "--stage"});
-}
-
 int run_verb(const CLI::App& app, const Course& course, const Options& options) {
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
@@ -152,11 +146,14 @@ int run_verb(const CLI::App& app, const Course& course, const Options& options) 
 }
 
 int run_command(std::vector<std::string> words) {
-  name_stage_verb(words);
-  const bool has_verb = !words.empty() && words.front().rfind("-", 0) != 0;
-  const bool known =
-      has_verb && is_verb(words.front()) && words != std::vector<std::string>{kStageVerb};
-  if (has_verb && !known) return say_unknown(words.front(), "verb or stage", true);
+  const std::string first = words.empty() ? "" : words.front();
+  const bool is_stage = moe::driver::find_stage(first) != nullptr;
+  const bool is_option = words.empty() || first.starts_with('-');
+  if (!is_stage && !is_option && (first == kStageVerb || !is_verb(first))) {
+    return say_unknown(first, "verb or stage", true);
+  }
+  // Stages are written like verbs: "m2 --full" is parsed as "mN --stage m2 --full".
+  if (is_stage) words.insert(words.begin(), {kStageVerb, "--stage"});
   Options options;
   CLI::App app{
       "Write the kernels of a fused Mixture-of-Experts layer, one idea a stage.\n"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 
 #include "driver/terminal.h"
 
@@ -51,6 +52,22 @@ const Stage* find_stage(std::string_view name) {
     if (wanted == stage.id || wanted == stage.stem) return &stage;
   }
   return nullptr;
+}
+
+std::string skeleton_of(const Course& course, const Stage& stage) {
+  return make_skeleton(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+}
+
+std::vector<std::string> restore_missing_files(const Course& course) {
+  std::vector<std::string> names;
+  for (const Stage& stage : kStages) {
+    if (std::filesystem::exists(course.mine(stage))) continue;
+    if (!std::filesystem::exists(course.solution(stage))) continue;  // nothing to make it from
+    std::filesystem::create_directories(course.mine(stage).parent_path());
+    std::ofstream(course.mine(stage), std::ios::binary) << skeleton_of(course, stage);
+    names.push_back(source_name(stage, "mine"));
+  }
+  return names;
 }
 
 std::vector<Region> regions_of(const Course& course, const Stage& stage) {

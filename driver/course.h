@@ -29,6 +29,13 @@ std::string source_name(const Stage& stage, std::string_view side);
 // By id, stem or file name, in any case ("m2", "M2", "mine/m2_grouped_gemm.cu"); else nullptr.
 const Stage* find_stage(std::string_view name);
 
+// What mine/STEM.cu is before a learner writes in it. Throws MarkerError.
+std::string skeleton_of(const Course& course, const Stage& stage);
+
+// Makes the files in mine/ anew that are gone, blank: the build trees need one for every stage.
+// Returns their names.
+std::vector<std::string> restore_missing_files(const Course& course);
+
 // The regions of the stage's solution. Throws MarkerError.
 std::vector<Region> regions_of(const Course& course, const Stage& stage);
 

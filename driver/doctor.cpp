@@ -44,7 +44,7 @@ std::string header_version(const std::string& header, const std::string& macro) 
 
 std::string json_version() {
   const std::string header = "nlohmann/json.hpp";
-  const std::string major = header_version(header, "NLOHMANN_JSON_VERSION_MAJOR");
+  std::string major = header_version(header, "NLOHMANN_JSON_VERSION_MAJOR");
   if (major.empty() || major == "found") return major;
   return major + "." + header_version(header, "NLOHMANN_JSON_VERSION_MINOR") + "." +
          header_version(header, "NLOHMANN_JSON_VERSION_PATCH");

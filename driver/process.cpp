@@ -69,6 +69,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& addi
 
 std::vector<char*> as_pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -221,7 +222,7 @@ std::filesystem::path find_program(const std::string& name,
   }
   folders.insert(folders.end(), extra_folders.begin(), extra_folders.end());
   for (const std::filesystem::path& folder : folders) {
-    const std::filesystem::path candidate = folder / name;
+    std::filesystem::path candidate = folder / name;
     std::error_code ignored;
     if (std::filesystem::is_regular_file(candidate, ignored) &&
         access(candidate.c_str(), X_OK) == 0) {

@@ -49,6 +49,16 @@ void add_record(const Json& record, Report& report) {
     report.seed = record.value("seed", std::uint64_t{0});
   } else if (type == "case") {
     report.cases.push_back(case_of(record));
+  } else if (type == "diagnosis") {
+    // What one case leaves open the run as a whole may settle: its word replaces the case's own.
+    for (CaseRecord& one : report.cases) {
+      if (one.name != record.at("case").get<std::string>()) continue;
+      report.diagnosed = one.name;
+      one.sentence = record.value("sentence", one.sentence);
+      one.code = record.value("code", one.code);
+      one.region = record.value("region", one.region);
+      one.note = record.value("note", one.note);
+    }
   } else if (type == "output") {
     report.output += record.value("text", "");
     report.output_truncated = report.output_truncated || record.value("truncated", false);
@@ -67,8 +77,13 @@ std::size_t Report::count(CaseState state) const {
 }
 
 const CaseRecord* Report::first(CaseState state) const {
-  const auto found = std::find_if(cases.begin(), cases.end(),
-                                  [&](const CaseRecord& one) { return one.state == state; });
+  auto found = std::find_if(cases.begin(), cases.end(), [&](const CaseRecord& one) {
+    return one.state == state && one.name == diagnosed;
+  });
+  if (found == cases.end()) {
+    found = std::find_if(cases.begin(), cases.end(),
+                         [&](const CaseRecord& one) { return one.state == state; });
+  }
   return found == cases.end() ? nullptr : &*found;
 }
 

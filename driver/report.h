@@ -34,6 +34,7 @@ struct Report {
   std::string set;  // "quick" or "full"
   std::uint64_t seed = 0;
   std::vector<CaseRecord> cases;
+  std::string diagnosed;  // the case that shows best what is wrong; empty: none
   std::string output;  // printed by the learner's code
   bool output_truncated = false;
   std::string usage;      // why nothing was run: no such case, for example

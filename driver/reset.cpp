@@ -53,8 +53,7 @@ bool write_file(const std::filesystem::path& path, const std::string& text) {
 int reset_stage(const Course& course, const ResetOptions& options) {
   const Stage& stage = *find_stage(options.stage);
   const std::string file = source_name(stage, "mine");
-  const std::string skeleton =
-      make_skeleton(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+  const std::string skeleton = skeleton_of(course, stage);
   const bool exists = std::filesystem::exists(course.mine(stage));
   const std::string mine = read_file(course.mine(stage));
   if (exists && mine == skeleton) {

@@ -48,9 +48,11 @@ class StageRun {
 };
 
 int StageRun::run() {
+  for (const std::string& name : restore_missing_files(course_)) {
+    say(name + " was missing; it is there again, blank\n");
+  }
   if (!std::filesystem::exists(source_path())) {
-    say("drill: " + source_name(scene_.stage, scene_.side) +
-        " is missing. Make it anew: drill reset " + scene_.stage.id + "\n");
+    say("drill: " + source_name(scene_.stage, scene_.side) + " is missing\n");
     return exit_code(Verdict::kUsage);
   }
   scene_.source = read_file(source_path());

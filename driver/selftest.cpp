@@ -82,8 +82,7 @@ void SelfTest::check_skeletons() {
     Tally tally;
     std::string details;
     try {
-      const std::string skeleton = make_skeleton(read_file(course_.solution(stage)),
-                                                 source_name(stage, "solution"), stage.id);
+      const std::string skeleton = skeleton_of(course_, stage);
       const bool equal = read_file(course_.mine(stage)) == skeleton;
       tally = equal ? Tally{1, 0, 0} : repository ? Tally{0, 1, 0} : Tally{0, 0, 1};
       if (!equal) details = "  " + source_name(stage, "mine") + " has been edited\n";
@@ -215,6 +214,7 @@ void SelfTest::check_cuda() {
 }
 
 int SelfTest::run() {
+  restore_missing_files(course_);
   for (const char* tree : {"host", "cpu"}) build_tree(tree);
   check_skeletons();
   run_programs();

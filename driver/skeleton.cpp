@@ -108,7 +108,7 @@ class RegionFinder {
   std::string read_label(std::string_view rest, std::string_view marker, bool& given) const {
     rest = trimmed(rest);
     const std::size_t blank = rest.find(' ');
-    const std::string label(rest.substr(0, blank));
+    std::string label(rest.substr(0, blank));
     const std::string_view after =
         blank == std::string_view::npos ? std::string_view() : trimmed(rest.substr(blank));
     given = marker == kBegin && after == kGiven;
@@ -223,11 +223,12 @@ int marker_line(std::string_view text, std::string_view label) {
 }
 
 bool has_todo(std::string_view line, std::string_view label) {
-  const std::size_t comment = line.find("//");
-  const std::string_view code = line.substr(0, comment);
+  const std::string_view code = line.substr(0, line.find("//"));
   const std::size_t call = code.find("DRILL_TODO");
   if (call == std::string_view::npos) return false;
-  return code.find("\"" + std::string(label) + "\"", call) != std::string_view::npos;
+  std::string quoted("\"");
+  quoted.append(label).append("\"");
+  return code.find(quoted, call) != std::string_view::npos;
 }
 
 std::vector<Blank> find_blanks(const std::vector<Region>& regions, std::string_view mine) {

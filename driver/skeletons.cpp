@@ -22,8 +22,7 @@ std::size_t first_difference(const std::string& a, const std::string& b) {
 int run_skeletons(const Course& course, const SkeletonsOptions& options) {
   int differing = 0;
   for (const Stage& stage : kStages) {
-    const std::string skeleton =
-        make_skeleton(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+    const std::string skeleton = skeleton_of(course, stage);
     const std::string file = source_name(stage, "mine");
     const std::string mine = read_file(course.mine(stage));
     if (mine == skeleton) {

@@ -1,7 +1,6 @@
 #include "driver/transcript.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 namespace moe::driver {
@@ -39,7 +38,7 @@ std::string fault_lines(const std::string& fault) {
   return text;
 }
 
-std::string place_lines(const CaseRecord& one, const Scene& scene) {
+std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& scene) {
   std::string text;
   if (!one.region.empty()) {
     const int line = marker_line(scene.source, one.region);
@@ -51,7 +50,7 @@ std::string place_lines(const CaseRecord& one, const Scene& scene) {
     std::string note = "content/" + std::string(scene.stage.stem) + ".md#" + one.note;
     if (!one.code.empty()) note += "   (" + one.code + ")";
     text += "  " + padded("notes", kIndent - 2) + note + "\n";
-  } else if (!one.code.empty()) {
+  } else if (!one.code.empty() && one.code != word_of(verdict)) {
     text += labelled("mistake", one.code);
   }
   std::string again = scene.again + " --case " + shell_quoted(one.name);
@@ -113,21 +112,21 @@ std::string failure_text(Verdict verdict,
     label.clear();
   }
   if (!one.step.empty()) text += labelled("when", one.step);
-  return text + place_lines(one, scene) + other_lines(report, one);
+  return text + place_lines(verdict, one, scene) + other_lines(report, one);
 }
 
 // The first sentence of an instruction says what to write; a long one is cut after two lines.
 std::string first_sentence(const std::string& text) {
   constexpr std::size_t kLongest = 140;
-  std::size_t end = 0;
+  // Not the dots of "k0 .. k7" and "e.g. this".
   const auto ends_here = [&text](std::size_t at) {
-    return at + 2 >= text.size() ||
-           (text[at + 1] == ' ' && std::isupper(static_cast<unsigned char>(text[at + 2])) != 0);
+    const bool before = at > 0 && text[at - 1] != ' ' && text[at - 1] != '.';
+    const bool abbreviation = at > 1 && text[at - 2] == '.';
+    return before && !abbreviation && (at + 1 == text.size() || text[at + 1] == ' ');
   };
-  do {
-    end = text.find('.', end + 1);
-  } while (end != std::string::npos && !ends_here(end));
-  const std::string sentence = text.substr(0, end);
+  std::size_t end = text.find('.');
+  while (end != std::string::npos && !ends_here(end)) end = text.find('.', end + 1);
+  std::string sentence = text.substr(0, end);
   if (sentence.size() <= kLongest) return sentence;
   return sentence.substr(0, sentence.rfind(' ', kLongest)) + " ...";
 }

@@ -7,6 +7,7 @@
 
 #include "driver/backend.h"
 #include "driver/course.h"
+#include "driver/terminal.h"
 
 namespace moe::driver {
 
@@ -49,6 +50,9 @@ struct Standing {
 };
 
 Standing standing_of(const Course& course, const Stage& stage);  // driver/where.cpp
+
+// "m2   grouped GEMM with gathered rows   WRONG  edge/top2_mixed, 5 minutes ago"
+std::string standing_line(const Stage& stage, const Standing& standing, const Paint& paint);
 
 // The one command that comes next: about the first stage that does not pass, looked for behind
 // `after` first. driver/where.cpp

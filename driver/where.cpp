@@ -29,8 +29,7 @@ Standing standing_without_run(const Standing& counted_blanks, bool missing) {
   return standing;
 }
 
-std::string painted_word(const Standing& standing, const Paint& paint) {
-  const std::string word = padded(standing.word, 7);
+std::string painted(const std::string& word, const Standing& standing, const Paint& paint) {
   if (standing.passed) return paint.good(word);
   if (standing.word == "WRONG" || standing.word == "CRASH" || standing.word == "HANG" ||
       standing.word == "BUILD") {
@@ -67,7 +66,7 @@ Standing standing_of(const Course& course, const Stage& stage) {
     standing.detail = standing.full ? "every case, " : "quick set, ";
   } else if (state.verdict == "todo") {
     standing.detail =
-        std::to_string(standing.open) + " of " + counted(standing.blanks, "region") + " to write, ";
+        std::to_string(standing.open) + " of " + std::to_string(standing.blanks) + " blank, ";
   } else if (state.detail != "-") {
     standing.detail = state.detail + ", ";
   }
@@ -82,7 +81,6 @@ std::string next_command(const Course& course, const Stage* after) {
   for (std::size_t i = 0; i < count; ++i) {
     const Stage& stage = kStages[(start + i) % count];
     const Standing standing = standing_of(course, stage);
-    if (standing.word == "gone") return "drill reset " + std::string(stage.id);
     if (!standing.passed) return "drill " + std::string(stage.id);
     if (!standing.full && (not_full == nullptr || &stage == after)) not_full = &stage;
   }
@@ -90,16 +88,21 @@ std::string next_command(const Course& course, const Stage* after) {
   return "drill list";
 }
 
+std::string standing_line(const Stage& stage, const Standing& standing, const Paint& paint) {
+  std::size_t title_width = 0;
+  for (const Stage& one : kStages) {
+    title_width = std::max(title_width, std::string_view(one.title).size());
+  }
+  const std::string start = padded(stage.id, 5) + padded(stage.title, title_width + 2);
+  const std::string word = padded(standing.word, 7);
+  std::string line = wrapped(start + word, standing.detail);
+  return line.replace(start.size(), word.size(), painted(word, standing, paint));
+}
+
 int show_where(const Course& course) {
   const Paint paint = Paint::for_stdout();
-  std::size_t title_width = 0;
   for (const Stage& stage : kStages) {
-    title_width = std::max(title_width, std::string_view(stage.title).size());
-  }
-  for (const Stage& stage : kStages) {
-    const Standing standing = standing_of(course, stage);
-    say("  " + padded(stage.id, 5) + padded(stage.title, title_width + 3) +
-        painted_word(standing, paint) + "  " + standing.detail + "\n");
+    say(standing_line(stage, standing_of(course, stage), paint));
   }
   say("\nnext   " + paint.strong(next_command(course)) + "\n");
   return 0;

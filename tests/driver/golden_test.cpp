@@ -1,0 +1,189 @@
+// Whole runs of `drill m2 --cpu`, one for every verdict, compared with golden/*.txt: what a learner
+// reads is part of what the course promises. DRILL_UPDATE_GOLDEN=1 writes the files anew.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "course_copy.h"
+#include "driver/course.h"
+#include "driver/skeleton.h"
+#include "driver/terminal.h"
+
+namespace moe::driver {
+namespace {
+
+constexpr const char* kSolution = "solutions/m2_grouped_gemm.cu";
+constexpr const char* kMine = "mine/m2_grouped_gemm.cu";
+
+class Golden : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    course = new CourseCopy(DRILL_SOURCE_DIR, DRILL_COPY_DIR);
+    // m1 is blank in the copy whatever the learner has done, so that what is next is known.
+    course->write("mine/m1_align.cu",
+                  make_skeleton(course->read("solutions/m1_align.cu"), "m1_align.cu", "m1"));
+  }
+  static void TearDownTestSuite() {
+    delete course;
+    course = nullptr;
+  }
+
+  // The solution with one snippet replaced, as the learner's file.
+  static void write_mine(const std::string& snippet = "", const std::string& by = "") {
+    std::string text = course->read(kSolution);
+    const std::size_t at = text.find(snippet);
+    ASSERT_NE(at, std::string::npos) << kSolution << " no longer contains: " << snippet;
+    course->write(kMine, text.replace(at, snippet.size(), by));
+  }
+
+  static void write_blank() {
+    course->write(kMine, make_skeleton(course->read(kSolution), kSolution, "m2"));
+  }
+
+  static void expect_transcript(const std::string& name, const std::string& arguments, int code) {
+    const CourseCopy::Transcript transcript = course->run(arguments);
+    EXPECT_EQ(transcript.exit_code, code);
+    for (const std::string& line : split_lines(transcript.text)) {
+      EXPECT_TRUE(line.size() <= kColumns || line.find("error: ") != std::string::npos) << line;
+    }
+    const std::string file =
+        std::string(DRILL_SOURCE_DIR) + "/tests/driver/golden/" + name + ".txt";
+    if (std::getenv("DRILL_UPDATE_GOLDEN") != nullptr && transcript.exit_code == code) {
+      std::ofstream(file, std::ios::binary) << transcript.text;
+      return;
+    }
+    EXPECT_EQ(transcript.text, read_file(file)) << "differs from " << file;
+  }
+
+  static CourseCopy* course;
+};
+
+CourseCopy* Golden::course = nullptr;
+
+TEST_F(Golden, Pass) {
+  write_mine();
+  expect_transcript("pass", "m2 --cpu", 0);
+}
+
+TEST_F(Golden, PassOfTheSolution) {
+  expect_transcript("pass_solution", "m2 --cpu --solution", 0);
+}
+
+TEST_F(Golden, Todo) {
+  write_blank();
+  expect_transcript("todo", "m2 --cpu", 3);
+}
+
+TEST_F(Golden, WrongRowInGemm1) {
+  write_mine("p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id", "flat_id");
+  expect_transcript("wrong_row_in_gemm1", "m2 --cpu", 1);
+}
+
+TEST_F(Golden, WrongRowInGemm2) {
+  write_mine("p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id", "flat_id / p.top_k");
+  expect_transcript("wrong_row_in_gemm2", "m2 --cpu", 1);
+}
+
+TEST_F(Golden, Build) {
+  write_mine("flat_id / p.top_k", "flat_id / topk");
+  expect_transcript("build", "m2 --cpu", 4);
+}
+
+TEST_F(Golden, BuildWithLaunchSyntax) {
+  write_mine("const dim3 grid(num_blocks",
+             "grouped_gemm_kernel<BLOCK_M><<<num_blocks, kThreads>>>(p);\n"
+             "  const dim3 grid(num_blocks");
+  expect_transcript("build_launch", "m2 --cpu", 4);
+}
+
+TEST_F(Golden, Crash) {
+  write_mine("p.out + static_cast<int64_t>(flat_id) * p.n;",
+             "p.out + (int64_t{1} << 45) + static_cast<int64_t>(flat_id) * p.n;");
+  expect_transcript("crash", "m2 --cpu", 5);
+}
+
+TEST_F(Golden, Hang) {
+  write_mine("const int turns = ",
+             "for (volatile bool again = true; again;) {\n  }\n  const int turns = ");
+  expect_transcript("hang", "m2 --cpu", 6);
+}
+
+TEST_F(Golden, Printf) {
+  write_mine(
+      "const int turns = ",
+      "if (pid_m == 0 && thread == 0) printf(\"expert %d\\n\", expert);\n  const int turns = ");
+  expect_transcript("printf", "m2 --cpu --case tiny", 0);
+}
+
+TEST_F(Golden, WhatTheOtherVerbsSay) {
+  write_blank();
+  expect_transcript("reset_blank", "reset m2", 0);
+  expect_transcript("unknown_verb", "lsit", 2);
+  expect_transcript("unknown_case", "m2 --cpu --case edge/no_such_case", 2);
+  expect_transcript("no_gpu", "m2 --gpu", 77);
+}
+
+TEST_F(Golden, TheStateIsRememberedUntilTheFileChanges) {
+  write_mine();
+  ASSERT_EQ(course->run("m2 --cpu").exit_code, 0);
+  EXPECT_NE(course->run("").text.find("PASS   quick set"), std::string::npos);
+  write_blank();
+  EXPECT_NE(course->run("").text.find("edited was PASS"), std::string::npos);
+  course->run_shell("echo nonsense > .drill/state");
+  const CourseCopy::Transcript healed = course->run("");
+  EXPECT_EQ(healed.exit_code, 0);
+  EXPECT_NE(healed.text.find("new    6 regions to write"), std::string::npos) << healed.text;
+}
+
+TEST_F(Golden, ResetKeepsTheFileAndSaysHowToGetItBack) {
+  write_mine();
+  EXPECT_EQ(course->run("reset m2 </dev/null").exit_code, 2) << "no terminal, no --yes: refused";
+  EXPECT_EQ(course->read(kMine), course->read(kSolution));
+
+  const CourseCopy::Transcript reset = course->run_shell("./drill reset m2 --yes");
+  EXPECT_EQ(reset.exit_code, 0);
+  EXPECT_EQ(course->read(kMine), make_skeleton(course->read(kSolution), kSolution, "m2"));
+
+  const std::size_t undo = reset.text.find("cp .drill/trash/");
+  ASSERT_NE(undo, std::string::npos) << reset.text;
+  EXPECT_EQ(course->run_shell(reset.text.substr(undo)).exit_code, 0);
+  EXPECT_EQ(course->read(kMine), course->read(kSolution));
+}
+
+TEST_F(Golden, AnOlderFileThatIsPutBackIsCompiled) {
+  write_mine("p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id", "flat_id");
+  EXPECT_EQ(course->run("m2 --cpu").exit_code, 1);
+  course->write_old(kMine, course->read(kSolution));
+  EXPECT_EQ(course->run("m2 --cpu").exit_code, 0);
+}
+
+TEST_F(Golden, ABrokenStageBlocksNoOther) {
+  const std::string blank = course->read("mine/m1_align.cu");
+  course->write("mine/m1_align.cu", "this does not compile\n");
+  write_mine();
+  EXPECT_EQ(course->run("m2 --cpu").exit_code, 0);
+  EXPECT_EQ(course->run("m1 --cpu").exit_code, 4);
+  course->write("mine/m1_align.cu", blank);
+}
+
+TEST_F(Golden, AMissingFileIsMadeAnew) {
+  write_mine();
+  course->run_shell("rm mine/m1_align.cu");
+  const CourseCopy::Transcript transcript = course->run("m2 --cpu");
+  EXPECT_EQ(transcript.exit_code, 0);
+  EXPECT_NE(transcript.text.find("mine/m1_align.cu was missing"), std::string::npos);
+  EXPECT_EQ(course->read("mine/m1_align.cu"),
+            make_skeleton(course->read("solutions/m1_align.cu"), "m1_align.cu", "m1"));
+}
+
+TEST_F(Golden, RunsFromAnywhereThroughASymlink) {
+  const CourseCopy::Transcript listed = course->run_shell(
+      "here=$PWD; folder=$(mktemp -d) && cd \"$folder\" && ln -s \"$here/drill\" 'a drill' && "
+      "'./a drill' list; code=$?; rm -r \"$folder\"; exit $code");
+  EXPECT_EQ(listed.exit_code, 0);
+  EXPECT_NE(listed.text.find("mine/m2_grouped_gemm.cu"), std::string::npos) << listed.text;
+}
+
+}  // namespace
+}  // namespace moe::driver
