@@ -124,7 +124,9 @@ std::vector<AlignModel> make_align_models() {
             "num_tokens_post_padded is the number of padded rows, not of flat ids.",
             [](const AlignProblem& p) {
               Alignment a = align_with(p, {});
-              a.num_tokens_post_padded = static_cast<int32_t>(p.topk_ids.size());
+              Steps unpadded;
+              unpadded.padded = [](int32_t count, int) { return count; };
+              a.num_tokens_post_padded = static_cast<int32_t>(padded_rows(p, 0, unpadded));
               return a;
             }));
   add(model("M1-NOPAD", "m1.scan", "padded-scan",
@@ -144,7 +146,7 @@ std::vector<AlignModel> make_align_models() {
             [](const AlignProblem& p) {
               Steps steps;
               steps.padded = [](int32_t count, int b) { return count / b * b; };
-              return align_with(p, steps);
+              return only_total(p, padded_rows(p, 0, steps));
             }));
   add(model("M1-EXTRABLOCK", "m1.scan", "padded-scan",
             "A block too many where the count is already a multiple of block_m: use "
@@ -218,7 +220,9 @@ std::vector<AlignModel> make_align_models() {
               for (size_t row = 0; row < a.sorted_token_ids.size(); ++row) {
                 const int32_t e = a.expert_ids[row / static_cast<size_t>(p.block_m)];
                 if (e < 0) continue;
-                if (seen[static_cast<size_t>(e)]) a.sorted_token_ids[row] = static_cast<int32_t>(p.topk_ids.size());
+                // Which id ends in the first row depends on timing.
+                a.sorted_token_ids[row] =
+                    seen[static_cast<size_t>(e)] ? static_cast<int32_t>(p.topk_ids.size()) : kAny;
                 seen[static_cast<size_t>(e)] = true;
               }
               return a;
@@ -337,6 +341,10 @@ std::vector<RouteModel> make_route_models() {
 }
 
 }  // namespace
+
+const judge::Mistake kUnrouted = {
+    "M1-UNROUTED", "m1.count", "count",
+    "Ids outside [0, E) are not routed: skip them, do not count with them."};
 
 const std::vector<AlignModel>& align_models() {
   static const std::vector<AlignModel> models = make_align_models();

@@ -27,6 +27,8 @@ struct AlignModel {
 };
 const std::vector<AlignModel>& align_models();
 
+extern const judge::Mistake kUnrouted;  // an id outside [0, E) used as an index: a death
+
 struct RouteProblem {
   std::vector<float> logits;  // [T, E]
   int num_tokens = 0;

@@ -198,12 +198,29 @@ Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
     return {};
   }
   const auto evidence = differences(got, want, p.num_tokens * p.top_k);
+  std::vector<judge::Mistake> mistakes;
   for (const bugs::AlignModel& model : bugs::align_models()) {
-    if (explains(got, want, canonical(model.output(p), p.block_m))) {
-      return judge::wrong(model.mistake, evidence);
-    }
+    if (explains(got, want, canonical(model.output(p), p.block_m))) mistakes.push_back(model.mistake);
   }
-  return judge::wrong("The alignment is wrong.", evidence);
+  return mistakes.empty() ? judge::wrong("The alignment is wrong.", evidence)
+                          : judge::wrong(mistakes, evidence);
+}
+
+// A mistake in the counts often ends behind the end of an array, or in a death.
+Verdict explain_align(const AlignProblem& p, const Outputs* outputs, Verdict verdict) {
+  const bool unrouted = std::any_of(p.topk_ids.begin(), p.topk_ids.end(),
+                                    [&](int32_t e) { return e < 0 || e >= p.num_experts; });
+  if (outputs == nullptr && unrouted && verdict.state == judge::State::kCrash) {
+    Verdict named = judge::wrong(bugs::kUnrouted, {verdict.sentence});
+    named.state = verdict.state;
+    named.fault = verdict.fault;
+    return named;
+  }
+  if (outputs == nullptr || verdict.code != "OOB") return verdict;
+  Verdict named = judge_align(p, *outputs);
+  if (named.code.empty()) return verdict;
+  named.evidence.insert(named.evidence.begin(), verdict.evidence.begin(), verdict.evidence.end());
+  return named;
 }
 
 class M1Align : public testing::TestWithParam<AlignCase> {};
@@ -226,6 +243,7 @@ TEST_P(M1Align, SortsFlatIdsByExpert) {
     return call_align(p, static_cast<size_t>(bytes), c.refused);
   };
   stage_case.judge = judge_align;
+  stage_case.explain = explain_align;
   judge::run_case(stage_case);
 }
 
@@ -343,17 +361,20 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
   evidence.insert(evidence.begin(), std::to_string(wrong_ids) + " ids and " +
                                         std::to_string(wrong_weights) + " weights of " +
                                         std::to_string(ids.size()) + " wrong");
+  std::vector<judge::Mistake> mistakes;
   for (const bugs::RouteModel& model : bugs::route_models()) {
     const oracle::Routing said = model.output(p);
     Share share;
     for (size_t i = 0; i < ids.size(); ++i) {
       share.add(ids[i], want.topk_ids[i], said.topk_ids[i]);
+      if (wrong_ids > 0) continue;  // then the ids speak, and weights follow from them
       const bool right = weight_is_right(weights[i], want.topk_weights[i]);
       const bool same = weight_is_right(weights[i], said.topk_weights[i]);
       share.add(same ? 1 : 0, right ? (same ? 1 : 0) : -1, 1);
     }
-    if (share.names_it()) return judge::wrong(model.mistake, evidence);
+    if (share.names_it()) mistakes.push_back(model.mistake);
   }
+  if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
   const char* what = wrong_ids == 0 ? "The chosen experts are right, their weights are not."
                                     : "Wrong experts are chosen.";
   return judge::wrong(what, evidence);

@@ -1,6 +1,7 @@
 #include "m2_grouped_gemm_bugs.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace moe::bugs {
 
@@ -106,6 +107,28 @@ Matrix weights_transposed(const GemmProblem& p) {
   });
 }
 
+// Nothing masked at D: the last tile of the reduction reads on into what follows in memory.
+Matrix depth_not_masked(const GemmProblem& p, int block_k) {
+  const auto element = [](const std::vector<judge::Bf16>& values, size_t index) {
+    return index < values.size() ? static_cast<double>(judge::to_float(values[index]))
+                                 : std::numeric_limits<double>::quiet_NaN();
+  };
+  const int end = (p.depth + block_k - 1) / block_k * block_k;
+  return for_routed(p, [&](int flat_id, int column) {
+    const auto depth = static_cast<size_t>(p.depth);
+    const size_t a = static_cast<size_t>(row_of(p, flat_id)) * depth;
+    const size_t w = (static_cast<size_t>(expert_of(p, flat_id) - p.first_expert) *
+                          static_cast<size_t>(p.n) +
+                      static_cast<size_t>(column)) *
+                     depth;
+    double sum = 0.0;
+    for (size_t d = 0; d < static_cast<size_t>(end); ++d) {
+      sum += element(p.a, a + d) * element(p.w, w + d);
+    }
+    return sum;
+  });
+}
+
 // The last valid row of each block stays as it was.
 Matrix last_row_missing(const GemmProblem& p) {
   Matrix out = oracle::grouped_gemm(p);
@@ -188,6 +211,11 @@ std::vector<GemmModel> make_models() {
     add("M2-DTAIL", "m2.mainloop", "mainloop",
         "The last terms of every sum are missing: the reduction stops at the last whole tile of D.",
         [block_k](const GemmProblem& p) { return depth_tail_dropped(p, block_k); });
+  }
+  for (const int block_k : {16, 32, 64}) {
+    add("M2-DEPTHMASK", "m2.load", "load",
+        "Columns at or behind D are not masked: the last tile reads on into the next row.",
+        [block_k](const GemmProblem& p) { return depth_not_masked(p, block_k); });
   }
   for (const int block_n : {16, 32, 64, 128}) {
     add("M2-NTAIL", "m2.store", "store",

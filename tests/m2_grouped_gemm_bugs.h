@@ -1,18 +1,14 @@
 // Bug models of m2_grouped_gemm: what each known mistake would output.
 #pragma once
 
-#include <functional>
 #include <vector>
 
-#include "judge/verdict.h"
+#include "judge/models.h"
 #include "m2_grouped_gemm_oracle.h"
 
 namespace moe::bugs {
 
-struct GemmModel {
-  judge::Mistake mistake;
-  std::function<judge::Matrix(const oracle::GemmProblem&)> output;
-};
+using GemmModel = judge::MatrixModel<oracle::GemmProblem>;
 
 // Models that can differ from the right output on this problem.
 const std::vector<GemmModel>& gemm_models();

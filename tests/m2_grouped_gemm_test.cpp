@@ -7,6 +7,7 @@
 #include <string>
 
 #include "judge/compare.h"
+#include "judge/models.h"
 #include "judge/suite.h"
 #include "m1_align_oracle.h"
 #include "m2_grouped_gemm_bugs.h"
@@ -159,8 +160,11 @@ Call call_of(const GemmProblem& p) {
   std::vector<int32_t> ids = p.sorted_token_ids;
   std::vector<int32_t> experts = p.expert_ids;
   if (p.stale_tail) leave_stale_tail(p, ids, experts);
-  // What lies behind x in memory: NaN for every row that a flat id used as a row would reach.
-  const size_t behind = static_cast<size_t>(p.num_ids() - p.rows_of_a()) * static_cast<size_t>(p.depth);
+  // What lies behind x in memory: NaN for every row that a flat id used as a row would reach, and for a
+  // tile that reads on behind the last row.
+  constexpr size_t kTile = 128;
+  const size_t behind =
+      static_cast<size_t>(p.num_ids() - p.rows_of_a()) * static_cast<size_t>(p.depth) + kTile;
   Call call;
   call.operation = 0;
   call.integers = {p.num_tokens, p.top_k, p.num_experts, p.n, p.depth, p.block_m,
@@ -168,7 +172,7 @@ Call call_of(const GemmProblem& p) {
   call.buffers = {
       judge::output<Bf16>("out", static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n), kPoison),
       judge::input("a", p.a, std::vector<Bf16>(behind, kNan)),
-      judge::input("w", p.w),
+      judge::input("w", p.w, std::vector<Bf16>(kTile, kNan)),
       judge::input("sorted_token_ids", ids),
       judge::input("expert_ids", experts),
       judge::input("num_tokens_post_padded", std::vector<int32_t>{p.num_tokens_post_padded})};
@@ -232,39 +236,39 @@ Verdict judge_untouched_rows(const GemmProblem& p, const std::vector<Bf16>& out)
   return {};
 }
 
-// The mistake whose model says what `out` says, or none.
-const judge::Mistake* named_by_model(const GemmProblem& p, const std::vector<Bf16>& out,
-                                     const judge::Difference& difference) {
+// The mistakes that would give what `out` holds.
+std::vector<judge::Mistake> explaining(const GemmProblem& p, const std::vector<Bf16>& out,
+                                       const judge::Matrix& want, const judge::Difference& difference) {
   const auto judged = routed_rows(p);
-  for (const bugs::GemmModel& model : bugs::gemm_models()) {
-    const auto agreed = judge::agreement(out, model.output(p), difference, judged, kPoison);
-    if (agreed.on_wrong >= 0.99 && agreed.on_all >= 0.99) return &model.mistake;
-  }
+  auto mistakes = judge::explaining(bugs::gemm_models(), p, out, want, difference, judged,
+                                    {"out", kPoison, p.exact});
   if (p.stale_tail) {  // which of two blocks stores last is left open: judge the wrong values only
     const auto agreed =
         judge::agreement(out, bugs::from_stale_tail(p), difference, judged, kPoison);
-    if (agreed.on_wrong >= 0.99) return &bugs::kNoEarlyExit;
+    if (agreed.on_wrong >= 0.99) mistakes.push_back(bugs::kNoEarlyExit);
   }
   // Zeros in the first columns of rows: what lies behind column N of the row before.
   const int spill = (64 - p.n % 64) % 64;
   if (difference.zero > 0 && difference.zero == difference.wrong_elements &&
       difference.columns.back() < spill) {
-    return &bugs::kColumnsSpill;
+    mistakes.push_back(bugs::kColumnsSpill);
   }
-  if (difference.nan - difference.untouched > 0) return &bugs::kUninitialised;
-  return nullptr;
+  if (mistakes.empty() && difference.nan - difference.untouched > 0) {
+    mistakes.push_back(bugs::kUninitialised);
+  }
+  return mistakes;
 }
 
 Verdict judge_output(const GemmProblem& p, const Outputs& outputs) {
   const auto out = outputs.values<Bf16>(0);
-  const auto difference =
-      judge::compare(out, oracle::grouped_gemm(p), routed_rows(p), kPoison, p.exact);
+  const auto want = oracle::grouped_gemm(p);
+  const auto difference = judge::compare(out, want, routed_rows(p), kPoison, p.exact);
   if (difference.right) return judge_untouched_rows(p, out);
   std::vector<std::string> evidence = {judge::describe(difference, "out")};
   for (std::string& line : shape_of_error(p, difference)) evidence.push_back(std::move(line));
-  const judge::Mistake* mistake = named_by_model(p, out, difference);
-  return mistake != nullptr ? judge::wrong(*mistake, evidence)
-                            : judge::wrong("The output is wrong.", evidence);
+  const auto mistakes = explaining(p, out, want, difference);
+  return mistakes.empty() ? judge::wrong("The output is wrong.", evidence)
+                          : judge::wrong(mistakes, evidence);
 }
 
 // Writes outside `out`: named by the values if they say more, else padding rows (they reach one row behind
@@ -272,15 +276,15 @@ Verdict judge_output(const GemmProblem& p, const Outputs& outputs) {
 Verdict explain_memory(const GemmProblem& p, const Outputs* outputs, Verdict verdict) {
   if (verdict.outside_of != "out" || outputs == nullptr) return verdict;
   const auto out = outputs->values<Bf16>(0);
-  const auto difference =
-      judge::compare(out, oracle::grouped_gemm(p), routed_rows(p), kPoison, p.exact);
-  const judge::Mistake* mistake =
-      difference.right ? nullptr : named_by_model(p, out, difference);
-  if (mistake == nullptr && verdict.outside_first >= 0) {
+  const auto want = oracle::grouped_gemm(p);
+  const auto difference = judge::compare(out, want, routed_rows(p), kPoison, p.exact);
+  std::vector<judge::Mistake> mistakes;
+  if (!difference.right) mistakes = explaining(p, out, want, difference);
+  if (mistakes.empty() && verdict.outside_first >= 0) {
     const bool one_row = verdict.outside_last < static_cast<int64_t>(sizeof(Bf16)) * p.n;
-    mistake = one_row && difference.right ? &bugs::kPadRowsStored : &bugs::kColumnsSpill;
+    mistakes.push_back(one_row && difference.right ? bugs::kPadRowsStored : bugs::kColumnsSpill);
   }
-  return mistake != nullptr ? judge::wrong(*mistake, verdict.evidence) : verdict;
+  return mistakes.empty() ? verdict : judge::wrong(mistakes, verdict.evidence);
 }
 
 class M2GroupedGemm : public testing::TestWithParam<GemmCase> {};

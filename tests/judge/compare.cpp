@@ -12,10 +12,17 @@ struct RowSums {
   double reference = 0.0;
 };
 
-double row_rms(const Matrix& reference, int64_t row) {
+// Of the row's numbers: models have infinities, NaN and kUntouched in it too.
+double row_rms(const Matrix& matrix, int64_t row) {
   double squares = 0.0;
-  for (int c = 0; c < reference.columns; ++c) squares += reference.at(row, c) * reference.at(row, c);
-  return std::sqrt(squares / reference.columns);
+  int numbers = 0;
+  for (int c = 0; c < matrix.columns; ++c) {
+    const double value = matrix.at(row, c);
+    if (!(std::fabs(value) < 1e100)) continue;
+    squares += value * value;
+    ++numbers;
+  }
+  return numbers > 0 ? std::sqrt(squares / numbers) : 0.0;
 }
 
 // What the two types of output differ in; the first argument only chooses.
@@ -87,6 +94,7 @@ Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Dif
                        const std::vector<uint8_t>& judged, T poison, double slack) {
   int64_t all = 0;
   int64_t agreed = 0;
+  int64_t wrong = 0;
   int64_t agreed_wrong = 0;
   for (int64_t row = 0; row < model.rows; ++row) {
     if (judged[static_cast<size_t>(row)] == 0) continue;
@@ -95,6 +103,7 @@ Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Dif
       const size_t index = static_cast<size_t>(row) * static_cast<size_t>(model.columns) +
                            static_cast<size_t>(c);
       const double said = model.at(row, c);
+      if (said == kAnything) continue;
       const double got = to_float(out[index]);
       bool same = false;
       if (said == kUntouched) {
@@ -104,20 +113,17 @@ Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Dif
       } else if (slack == kModelExact) {
         same = to_float(out[index]) == rounded_to(poison, said);
       } else {
-        const double more = std::isfinite(rms) && rms < 1e100 ? slack * rms : 0.0;
-        same = std::fabs(got - said) <= 2 * ulp_of(poison, said) + more;
+        same = got == said || std::fabs(got - said) <= 2 * ulp_of(poison, said) + slack * rms;
       }
       ++all;
+      wrong += difference.wrong[index];
       agreed += same ? 1 : 0;
       agreed_wrong += same && difference.wrong[index] != 0 ? 1 : 0;
     }
   }
   Agreement result;
   if (all > 0) result.on_all = static_cast<double>(agreed) / static_cast<double>(all);
-  if (difference.wrong_elements > 0) {
-    result.on_wrong =
-        static_cast<double>(agreed_wrong) / static_cast<double>(difference.wrong_elements);
-  }
+  if (wrong > 0) result.on_wrong = static_cast<double>(agreed_wrong) / static_cast<double>(wrong);
   return result;
 }
 
@@ -151,11 +157,14 @@ std::string describe(const Difference& d, const std::string& name) {
                   d.total);
     return text;
   }
+  char worst[64] = "NaN among them";
+  if (std::isfinite(d.worst)) {
+    std::snprintf(worst, sizeof worst, "worst %.3gx the allowed error", d.worst);
+  }
   std::snprintf(text, sizeof text,
-                "%lld of %lld values wrong, worst %.3gx the allowed error; first %s[%lld][%d]: got %.6g, "
-                "want %.6g",
+                "%lld of %lld values wrong, %s; first %s[%lld][%d]: got %.6g, want %.6g",
                 static_cast<long long>(d.wrong_elements), static_cast<long long>(d.judged_elements),
-                d.worst, name.c_str(), static_cast<long long>(d.first_row), d.first_column,
+                worst, name.c_str(), static_cast<long long>(d.first_row), d.first_column,
                 static_cast<double>(d.first_got), d.first_want);
   return text;
 }

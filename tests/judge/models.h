@@ -1,8 +1,10 @@
 // models.h: a wrong matrix named by the bug model that says the same, else by its shape.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compare.h"
@@ -53,33 +55,40 @@ inline bool is_wrong(const Matrix& model,
                      const std::vector<uint8_t>& judged,
                      const MatrixRules& rules) {
   std::vector<Bf16> out;
-  for (const double said : model.values) {
+  for (size_t i = 0; i < model.values.size(); ++i) {
+    const double said = model.values[i] == kAnything ? want.values[i] : model.values[i];
     out.push_back(said == kUntouched ? rules.poison : to_bf16(said));
   }
   return out.size() == want.values.size() &&
          !compare(out, want, judged, rules.poison, rules.exact, rules.gates).right;
 }
 
-// The mistake whose model says what `out` says, or nullptr. Where everything but the last rounding
-// is exact, a model that agrees bit for bit goes first: some mistakes are smaller than the slack.
+// The mistakes whose models say what `out` says. Where everything but the last rounding is exact,
+// models that agree bit for bit go first: some mistakes are smaller than the slack.
 template <class Problem>
-const Mistake* named_by_model(const std::vector<MatrixModel<Problem>>& models,
-                              const Problem& problem,
-                              const std::vector<Bf16>& out,
-                              const Matrix& want,
-                              const Difference& difference,
-                              const std::vector<uint8_t>& judged,
-                              const MatrixRules& rules) {
+std::vector<Mistake> explaining(const std::vector<MatrixModel<Problem>>& models,
+                                const Problem& problem,
+                                const std::vector<Bf16>& out,
+                                const Matrix& want,
+                                const Difference& difference,
+                                const std::vector<uint8_t>& judged,
+                                const MatrixRules& rules) {
+  std::vector<Mistake> mistakes;
   for (const double slack : {kModelExact, rules.slack}) {
     if (slack == kModelExact && !rules.exact) continue;
     for (const MatrixModel<Problem>& model : models) {
       const Matrix said = model.output(problem);
       const Agreement agreed = agreement(out, said, difference, judged, rules.poison, slack);
       const bool agrees = agreed.on_wrong >= 0.99 && agreed.on_all >= 0.99;
-      if (agrees && is_wrong(said, want, judged, rules)) return &model.mistake;
+      if (!agrees || !is_wrong(said, want, judged, rules)) continue;
+      const bool known = std::any_of(mistakes.begin(), mistakes.end(), [&](const Mistake& other) {
+        return std::string_view(other.code) == model.mistake.code;
+      });
+      if (!known) mistakes.push_back(model.mistake);
     }
+    if (!mistakes.empty()) break;
   }
-  return nullptr;
+  return mistakes;
 }
 
 template <class Problem>
@@ -92,9 +101,9 @@ Verdict judge_matrix(const std::vector<MatrixModel<Problem>>& models,
   const Difference difference = compare(out, want, judged, rules.poison, rules.exact, rules.gates);
   if (difference.right) return {};
   const auto evidence = shape_of_error(difference, rules.name, want.columns);
-  const Mistake* mistake = named_by_model(models, problem, out, want, difference, judged, rules);
-  return mistake != nullptr ? wrong(*mistake, evidence)
-                            : wrong(std::string("`") + rules.name + "` is wrong.", evidence);
+  const auto mistakes = explaining(models, problem, out, want, difference, judged, rules);
+  return mistakes.empty() ? wrong(std::string("`") + rules.name + "` is wrong.", evidence)
+                          : wrong(mistakes, evidence);
 }
 
 }  // namespace moe::judge

@@ -57,7 +57,19 @@ void Report::add(const CaseRecord& record, const Verdict& verdict) {
   add_text("fault", verdict.fault);
   if (!verdict.evidence.empty()) json["evidence"] = verdict.evidence;
   if (!verdict.todo.empty()) json["todo"] = verdict.todo;
+  for (const Mistake& mistake : verdict.also) json["also"].push_back(mistake.code);
   line(dump(json));
+}
+
+void Report::diagnosis(const std::string& case_name, const Verdict& verdict, int cases) {
+  line(dump({{"type", "diagnosis"},
+             {"case", case_name},
+             {"state", name_of(verdict.state)},
+             {"sentence", verdict.sentence},
+             {"code", verdict.code},
+             {"region", verdict.region},
+             {"note", verdict.note},
+             {"cases", cases}}));
 }
 
 void Report::output(const std::string& text, bool truncated) {

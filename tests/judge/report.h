@@ -37,6 +37,8 @@ class Report {
 
   void start(const RunStart& run);
   void add(const CaseRecord& record, const Verdict& verdict);
+  // The mistake that explains most failed cases, and the first of them.
+  void diagnosis(const std::string& case_name, const Verdict& verdict, int cases);
   void output(const std::string& text, bool truncated);
   void usage(const std::string& message);
   void end(const int (&counts)[7]);

@@ -130,7 +130,7 @@ Verdict Suite::verdict_of_death(const Answer& answer) {
   if (answer.kind == Answer::Kind::kTimedOut) {
     verdict.state = State::kHang;
     verdict.sentence = "No answer in " + std::to_string(case_limit_ms_ / 1000) +
-                       " s; the process was stopped. Is there a loop that never ends?";
+                       " s; the process was stopped. A loop may never end.";
   } else if (is_hang(answer.report)) {
     verdict.state = State::kHang;
     verdict.sentence = sentence_of(answer.report);
@@ -158,7 +158,14 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
     return verdict;
   }
   verdict.fault = bounded(reply.fault, sizeof reply.fault);
-  if (reply.device_status != kSuccess || !verdict.fault.empty()) {
+  if (reply.device_status == kSuccess && !verdict.fault.empty()) {
+    child_->stop();  // the emulator would repeat its report
+    Verdict launch = wrong("A launch was refused. " + sentence_of(verdict.fault));
+    launch.code = code_of(verdict.fault);
+    launch.fault = verdict.fault;
+    return launch;
+  }
+  if (reply.device_status != kSuccess) {
     verdict.state = is_hang(verdict.fault) ? State::kHang : State::kCrash;
     verdict.sentence = "The kernel failed: " + status_name(1) + ".";
     if (!verdict.fault.empty()) {
@@ -224,9 +231,12 @@ Verdict Suite::probe(const Step& failed, const Call& call, Verdict verdict, cons
   if (!unnamed || (verdict.state != State::kWrong && verdict.state != State::kCrash)) return verdict;
   const int deaths = deaths_;
   const int hangs = hangs_;
-  const auto passes = [&](const Step& step, bool zero_workspace) {
+  const auto again = [&](const Step& step, bool zero_workspace) {
     child_->stop();  // every try in a fresh process
-    return attempt(step, zero_workspace).pass();
+    return attempt(step, zero_workspace);
+  };
+  const auto passes = [&](const Step& step, bool zero_workspace) {
+    return again(step, zero_workspace).pass();
   };
   const auto named = [&](const char* code, const char* sentence, const char* seen) {
     verdict.code = code;
@@ -253,11 +263,16 @@ Verdict Suite::probe(const Step& failed, const Call& call, Verdict verdict, cons
     named("DIRTY", "The result depends on what was in the workspace before: clear your counters in every "
                    "call.",
           "with a workspace of zeros the case passes");
-  } else if (backend_ == "cpu" && passes(other, false)) {
-    named("RACE", "The result depends on the order of threads: a barrier is missing, or two threads write "
-                  "the same place.",
-          forward ? "the same case passes with threads in reversed order"
-                  : "the same case passes with threads in forward order");
+  } else if (backend_ == "cpu") {
+    const Verdict second = again(other, false);
+    const bool differs = second.state == verdict.state && second.evidence != verdict.evidence;
+    if (second.pass() || differs) {
+      named("RACE", "The result depends on the order of threads: a barrier is missing, or two threads write "
+                    "the same place.",
+            differs   ? "in the other thread order the result is wrong in another way"
+            : forward ? "the same case passes with threads in reversed order"
+                      : "the same case passes with threads in forward order");
+    }
   }
   child_->stop();
   deaths_ = deaths;
@@ -284,6 +299,32 @@ void Suite::record(const CaseRecord& record, const Verdict& verdict) {
   ++counts_[static_cast<int>(verdict.state)];
   report_->output(child_->take_output(), child_->output_truncated());
   report_->add(record, verdict);
+  // A failure without a name counts too: a mistake that explains one case of twenty is not the one.
+  const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash ||
+                      verdict.state == State::kHang;
+  if (failed) count_named(record.name, verdict);
+}
+
+void Suite::count_named(const std::string& case_name, const Verdict& verdict) {
+  std::vector<Verdict> all = {verdict};
+  for (const Mistake& mistake : verdict.also) {
+    all.push_back(wrong(mistake, {}));
+    all.back().state = verdict.state;
+  }
+  for (const Verdict& one : all) {
+    auto known = std::find_if(named_.begin(), named_.end(),
+                              [&](const Named& n) { return n.verdict.code == one.code; });
+    if (known == named_.end()) known = named_.insert(known, {case_name, one, 0});
+    ++known->cases;
+  }
+}
+
+// What one case leaves open (two mistakes that it can't tell apart) the others often settle.
+void Suite::report_diagnosis() {
+  const auto best = std::max_element(named_.begin(), named_.end(), [](const Named& a, const Named& b) {
+    return a.cases < b.cases;  // the first of equals
+  });
+  if (best != named_.end()) report_->diagnosis(best->first_case, best->verdict, best->cases);
 }
 
 void Suite::hello(int cases) {
@@ -335,6 +376,7 @@ int Suite::run() {
   }
   child_->stop();
   report_->output(child_->take_output(), child_->output_truncated());
+  report_diagnosis();
   report_->end(counts_);
   const int code = exit_code();
   return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours

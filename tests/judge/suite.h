@@ -99,6 +99,8 @@ class Suite {
   static constexpr int kMaxHangs = 2;
 
   int exit_code() const;
+  void count_named(const std::string& case_name, const Verdict& verdict);
+  void report_diagnosis();
   std::vector<std::string> reached_todos(const protocol::Reply& reply) const;
   Verdict verdict_of_death(const Answer& answer);
   Verdict verdict_of_reply(const Step& step, const protocol::Reply& reply, bool refused);
@@ -112,6 +114,13 @@ class Suite {
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
   size_t case_index_ = 0;
+  // Which mistakes were named, in how many cases.
+  struct Named {
+    std::string first_case;
+    Verdict verdict;
+    int cases = 0;
+  };
+  std::vector<Named> named_;
   int counts_[7] = {};
   int deaths_ = 0;
   int hangs_ = 0;

@@ -14,6 +14,14 @@ constexpr const char* name_of(State state) {
   return kNames[static_cast<int>(state)];
 }
 
+// A known mistake; the stages' tables of bug models are made of these.
+struct Mistake {
+  const char* code;
+  const char* region;
+  const char* note;
+  const char* sentence;
+};
+
 struct Verdict {
   State state = State::kPass;
   std::string sentence;               // the diagnosis
@@ -27,6 +35,8 @@ struct Verdict {
   std::string outside_of;
   int64_t outside_first = 0;
   int64_t outside_last = 0;
+  // Other mistakes that explain this case just as well; the whole run tells them apart.
+  std::vector<Mistake> also;
 
   bool pass() const { return state == State::kPass; }
 };
@@ -39,19 +49,18 @@ inline Verdict wrong(std::string sentence, std::vector<std::string> evidence = {
   return verdict;
 }
 
-// A known mistake; the stages' tables of bug models are made of these.
-struct Mistake {
-  const char* code;
-  const char* region;
-  const char* note;
-  const char* sentence;
-};
-
 inline Verdict wrong(const Mistake& mistake, std::vector<std::string> evidence) {
   Verdict verdict = wrong(mistake.sentence, std::move(evidence));
   verdict.code = mistake.code;
   verdict.region = mistake.region;
   verdict.note = mistake.note;
+  return verdict;
+}
+
+// The first of `mistakes` (which must not be empty), with the others beside it.
+inline Verdict wrong(const std::vector<Mistake>& mistakes, std::vector<std::string> evidence) {
+  Verdict verdict = wrong(mistakes.front(), std::move(evidence));
+  verdict.also.assign(mistakes.begin() + 1, mistakes.end());
   return verdict;
 }
 
