@@ -67,6 +67,8 @@ std::vector<Mutant> read_list(const std::string& path) {
       mutant.name = value;
     } else if (key == "expect") {
       mutant.expect = value;
+    } else if (key == "set" && value == "full") {
+      mutant.full = true;
     } else if (key == "region") {
       mutant.edits.push_back({value, "", ""});
     } else if ((key == "replace" || key == "with") && !mutant.edits.empty()) {

@@ -7,7 +7,8 @@
 //   expect: wrong M2-FLATROW          state and code of the first case that fails, or: pass
 //   replace: p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id
 //   with: flat_id
-// `replace` must occur exactly once in the region (any white space matches any other); several replace or
+//   set: full                         optional: only the full set can show it
+// `replace` must occur exactly once in the region ("file" is the whole file; any white space matches any other); several replace or
 // with lines are one text. A block may hold more such pairs, each begun by its own region line.
 #pragma once
 
@@ -27,6 +28,7 @@ struct Edit {
 struct Mutant {
   std::string name;
   std::string expect;
+  bool full = false;
   std::vector<Edit> edits;
 };
 

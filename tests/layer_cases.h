@@ -1,0 +1,41 @@
+// Tests of moe_layer that every stage with such a function shares, and that layer_test runs on any
+// mix of stages: the cases, and how an output is judged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/suite.h"
+#include "layer_oracle.h"
+
+namespace moe {
+
+enum class LayerData {
+  kNormal,     // normal, scaled so that every step stays near 1
+  kSpread,     // magnitudes of tokens over eight powers of two
+  kExact,      // equal weights 1/K, gates of 0 or +-128, one-hot w2: only the last rounding rounds
+  kNanLogits,  // rows of logits with NaN, or nothing but NaN, or infinities
+  kOneHot,     // one logit of each row towers over the rest: weights of 1 and of 1e-26
+};
+
+struct LayerCase {
+  const char* group;
+  const char* name;
+  int num_tokens;
+  int num_experts;
+  int top_k;
+  int hidden_size;
+  int intermediate_size;
+  bool renormalize;
+  LayerData data;
+  bool refused = false;
+  int calls = 1;          // 2: the same call twice, and both outputs must have the same bytes
+  int missing_bytes = 0;  // of the workspace, in refused cases
+};
+
+std::vector<LayerCase> layer_cases_of(const std::string& group);
+
+// To be run with judge::run_case. Asks the runner for the size of the workspace.
+judge::StageCase<oracle::LayerProblem> layer_stage_case(const LayerCase& c);
+
+}  // namespace moe

@@ -1,0 +1,355 @@
+// Tests of m4_group_m: the order of tiles (every tile once, and what a modelled cache loads), the
+// order that the kernel really takes, its results, the table of tiles, the layer.
+#include <drills/m4_group_m.h>
+
+#include <algorithm>
+#include <string>
+
+#include "judge/models.h"
+#include "judge/suite.h"
+#include "layer_cases.h"
+#include "m4_group_m_bugs.h"
+#include "m4_group_m_cases.h"
+#include "m4_group_m_oracle.h"
+#include "m4_group_m_orders.h"
+
+namespace moe {
+namespace {
+
+using judge::Bf16;
+using judge::Call;
+using judge::Outputs;
+using judge::Verdict;
+using oracle::EpilogueProblem;
+using oracle::TileGrid;
+using oracle::TilePlace;
+using namespace m4_cases;  // NOLINT(google-build-using-namespace): the other half of this file
+
+// ---- tile_of alone
+
+Call call_order(const OrderCase& c) {
+  size_t tiles = 0;
+  for (int m = c.min_m; m <= c.max_m; ++m) {
+    for (int n = c.min_n; n <= c.max_n; ++n) tiles += static_cast<size_t>(m * n);
+  }
+  Call call;
+  call.operation = 1;
+  call.integers = {c.min_m, c.max_m, c.min_n, c.max_n, c.group_m};
+  call.buffers = {judge::output<int32_t>("tiles", 2 * tiles, kNoTile)};
+  return call;
+}
+
+Verdict judge_orders(const OrderCase& c, const std::vector<TilePlace>& all) {
+  std::vector<TileGrid> grids;
+  std::vector<std::vector<TilePlace>> orders;
+  std::vector<std::string> evidence;
+  const judge::Mistake* otherwise = nullptr;
+  auto next = all.begin();
+  for (int m = c.min_m; m <= c.max_m; ++m) {
+    for (int n = c.min_n; n <= c.max_n; ++n) {
+      const TileGrid grid = {m, n, c.group_m};
+      orders.emplace_back(next, next + grid.size());
+      next += grid.size();
+      grids.push_back(grid);
+      if (!evidence.empty()) continue;
+      evidence = coverage_errors(orders.back(), grid);
+      if (!evidence.empty() || c.cache == 0) continue;
+      evidence = locality_errors(orders.back(), grid, {c.cache, {}});
+      otherwise = &bugs::kPoorOrder;
+    }
+  }
+  return evidence.empty() ? Verdict{} : name_order(orders, grids, evidence, otherwise);
+}
+
+class M4Order : public testing::TestWithParam<OrderCase> {};
+
+TEST_P(M4Order, HasEveryTileOnce) {
+  const OrderCase& c = GetParam();
+  judge::StageCase<OrderCase> stage_case;
+  stage_case.name = std::string(c.group) + "/" + c.name;
+  stage_case.shape = "tile_of num_pid_m=" + std::to_string(c.min_m) + ".." +
+                     std::to_string(c.max_m) + " num_pid_n=" + std::to_string(c.min_n) + ".." +
+                     std::to_string(c.max_n) + " group_m=" + std::to_string(c.group_m);
+  stage_case.refused = c.refused;
+  stage_case.make = [&](uint64_t) { return c; };
+  stage_case.call = call_order;
+  stage_case.judge = [](const OrderCase& p, const Outputs& outputs) {
+    return judge_orders(p, places_of(outputs.values<int32_t>(0)));
+  };
+  stage_case.explain = [](const OrderCase&, const Outputs*, Verdict verdict) {
+    return explain_division({bugs::kNoRows, bugs::kGroupWidth}, std::move(verdict));
+  };
+  judge::run_case(stage_case);
+}
+
+Verdict check_host_order() {
+  for (const TileGrid& grid : {TileGrid{5, 3, 2}, {1, 2, 2}, {7, 1, 4}, {10, 6, 4}, {3, 2, 100}}) {
+    Verdict verdict;
+    std::vector<TilePlace> order;
+    for (int pid = 0; pid < grid.size() && verdict.pass(); ++pid) {
+      const int64_t packed = judge::Suite::get().ask_value(
+          2, {pid, grid.num_pid_m, grid.num_pid_n, grid.group_m}, verdict);
+      order.push_back({static_cast<int>(packed >> 32), static_cast<int>(packed & 0xffffffff)});
+    }
+    if (!verdict.pass()) return verdict;
+    const auto evidence = coverage_errors(order, grid);
+    if (!evidence.empty()) return name_order({order}, {grid}, evidence, &bugs::kHostDiffers);
+  }
+  return {};
+}
+
+// ---- grouped_gemm
+
+// Whether the programs were ordered over the rows of the worst routing. Those on rows behind the
+// end may have left, or may have noted their tile.
+bool is_order_of_capacity(const EpilogueProblem& p, const std::vector<TilePlace>& trace) {
+  const TileGrid grid = p.grid();
+  const TileGrid worst = {static_cast<int>(p.gemm.expert_ids.size()), grid.num_pid_n, grid.group_m};
+  const auto order = oracle::order_of(worst);
+  for (size_t pid = 0; pid < trace.size(); ++pid) {
+    const bool left = trace[pid].m == kNoTile && order[pid].m >= grid.num_pid_m;
+    if (!left && !(trace[pid] == order[pid])) return false;
+  }
+  return worst.num_pid_m != grid.num_pid_m;
+}
+
+// The order that the kernel's programs really took.
+Verdict judge_trace(const EpilogueProblem& p, const std::vector<TilePlace>& trace) {
+  const TileGrid grid = p.grid();
+  const auto end = trace.begin() + static_cast<std::ptrdiff_t>(grid.size());
+  const std::vector<TilePlace> order(trace.begin(), end);
+  auto evidence = coverage_errors(order, grid);
+  const bool covered = evidence.empty();
+  if (covered && p.cache > 0) {
+    const auto first = p.gemm.expert_ids.begin();
+    evidence = locality_errors(order, grid, {p.cache, {first, first + grid.num_pid_m}});
+  }
+  const auto late =
+      std::find_if(end, trace.end(), [](const TilePlace& t) { return t.m != kNoTile; });
+  if (late != trace.end()) {
+    evidence.insert(evidence.begin(), "pid " + std::to_string(late - trace.begin()) +
+                                          " worked on a tile, of " + text_of(grid));
+  }
+  if (evidence.empty()) return {};
+  if (is_order_of_capacity(p, trace)) return judge::wrong(bugs::kCapacityOrder, evidence);
+  if (covered && late != trace.end()) return judge::wrong(bugs::kExitMissing, evidence);
+  return name_order({order}, {grid}, evidence, covered ? &bugs::kPoorOrder : nullptr);
+}
+
+Verdict judge_gemm(const EpilogueProblem& p, const Outputs& outputs) {
+  Verdict order = judge_trace(p, places_of(outputs.values<int32_t>(1)));
+  if (!order.pass()) return order;
+  const auto out = outputs.values<Bf16>(0);
+  std::vector<uint8_t> routed(static_cast<size_t>(p.gemm.num_ids()));
+  for (size_t id = 0; id < routed.size(); ++id)
+    routed[id] = p.gemm.routed(static_cast<int>(id)) ? 1 : 0;
+  Verdict verdict = judge::judge_matrix(bugs::epilogue_models(), p, out, oracle::grouped_gemm(p),
+                                        routed, {"out", kPoison, p.gemm.exact});
+  if (!verdict.pass()) return verdict;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t row = i / static_cast<size_t>(p.columns());
+    if (routed[row] != 0 || out[i] == kPoison) continue;
+    return judge::wrong("A row of out without a routed flat id was written.",
+                        {"flat id " + std::to_string(row) + " has no expert"});
+  }
+  return {};
+}
+
+class M4GroupedGemm : public testing::TestWithParam<GemmCase> {};
+
+TEST_P(M4GroupedGemm, MultipliesInThatOrder) {
+  const GemmCase& c = GetParam();
+  judge::StageCase<EpilogueProblem> stage_case;
+  stage_case.name = std::string(c.group) + "/" + c.name;
+  stage_case.shape = shape_of(c);
+  stage_case.refused = c.refused;
+  stage_case.make = [&](uint64_t seed) { return make_problem(c, seed); };
+  stage_case.call = call_gemm;
+  stage_case.judge = judge_gemm;
+  stage_case.explain = [](const EpilogueProblem&, const Outputs*, Verdict verdict) {
+    return explain_division({bugs::kExitMissing}, std::move(verdict));
+  };
+  judge::run_case(stage_case);
+}
+
+// ---- pick_tile
+
+struct LayerSize {
+  int num_tokens, num_experts, top_k, hidden_size, intermediate_size;
+};
+
+// Both sides of every limit in the tables.
+std::vector<LayerSize> sizes_to_pick() {
+  std::vector<LayerSize> sizes = {
+      {1, 8, 2, 64, 64},      {8, 8, 2, 64, 64},      {9, 8, 2, 64, 64},
+      {7, 8, 8, 64, 64},      {16, 16, 16, 64, 64},   {15, 16, 16, 64, 64},
+      {64, 64, 8, 2048, 768}, {65, 64, 8, 2048, 768}, {100000, 64, 8, 64, 64}};
+  for (const DefaultTile& line : kDefaultTiles) {
+    for (const int more : {-1, 0, 1}) {
+      const int rows = line.rows_per_expert + more;
+      if (rows > 2) sizes.push_back({rows * 8 / 2, 8, 2, 64, 64});
+    }
+  }
+  for (const TunedTile& t : kTunedTiles) {
+    const LayerSize tuned = {t.num_tokens, t.num_experts, t.top_k, t.hidden_size,
+                             t.intermediate_size};
+    sizes.push_back(tuned);
+    for (int LayerSize::*field : {&LayerSize::num_tokens, &LayerSize::top_k,
+                                  &LayerSize::hidden_size, &LayerSize::intermediate_size}) {
+      for (const int more : {-1, 1}) {
+        LayerSize other = tuned;
+        other.*field += more;
+        sizes.push_back(other);
+      }
+    }
+  }
+  return sizes;
+}
+
+using Fields = std::vector<int64_t>;
+
+Fields fields_of(const Tile& t) {
+  return {t.block_m,       t.gemm1.block_n, t.gemm1.block_k, t.gemm1.group_m,
+          t.gemm2.block_n, t.gemm2.block_k, t.gemm2.group_m};
+}
+
+std::string text_of(const Fields& f) {
+  std::string text = "{" + std::to_string(f[0]);
+  for (const size_t first : {size_t{1}, size_t{4}}) {
+    text += ", {" + std::to_string(f[first]) + ", " + std::to_string(f[first + 1]) + ", " +
+            std::to_string(f[first + 2]) + "}";
+  }
+  return text + "}";
+}
+
+Verdict check_picks() {
+  std::vector<Fields> picks;
+  std::vector<std::string> evidence;
+  const auto sizes = sizes_to_pick();
+  for (const LayerSize& s : sizes) {
+    Fields got;
+    for (int field = 0; field < 7; ++field) {
+      Verdict verdict;
+      got.push_back(judge::Suite::get().ask_value(
+          3, {s.num_tokens, s.num_experts, s.top_k, s.hidden_size, s.intermediate_size, field},
+          verdict));
+      if (!verdict.pass()) return verdict;
+    }
+    picks.push_back(got);
+    const Fields want = fields_of(oracle::pick_tile(s.num_tokens, s.num_experts, s.top_k,
+                                                    s.hidden_size, s.intermediate_size));
+    if (got == want || !evidence.empty()) continue;
+    evidence = {"T=" + std::to_string(s.num_tokens) + " E=" + std::to_string(s.num_experts) +
+                " K=" + std::to_string(s.top_k) + " H=" + std::to_string(s.hidden_size) +
+                " I=" + std::to_string(s.intermediate_size) + ": got " + text_of(got) + ", want " +
+                text_of(want)};
+  }
+  if (evidence.empty()) return {};
+  for (const bugs::PickModel& model : bugs::pick_models()) {
+    bool same = true;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const LayerSize& s = sizes[i];
+      same = same && picks[i] == fields_of(model.pick_tile(s.num_tokens, s.num_experts, s.top_k,
+                                                           s.hidden_size, s.intermediate_size));
+    }
+    if (same) return judge::wrong(model.mistake, evidence);
+  }
+  return judge::wrong("pick_tile does not follow its rule.", evidence);
+}
+
+// ---- host helpers
+
+struct HostCheck {
+  const char* group;
+  const char* name;
+  const char* shape;
+  Verdict (*check)();
+};
+
+constexpr HostCheck kHostChecks[] = {
+    {"edge", "order_on_host", "tile_of, five small grids", check_host_order},
+    {"edge", "pick_tile", "pick_tile, all limits of the tables", check_picks},
+};
+
+class M4Host : public testing::TestWithParam<HostCheck> {};
+
+TEST_P(M4Host, ReturnsWhatTheHeaderSays) {
+  const HostCheck& c = GetParam();
+  judge::run_check(std::string(c.group) + "/" + c.name, c.shape, c.check);
+}
+
+// ---- the layer
+
+class M4Layer : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(M4Layer, GoesFromLogitsToOutput) {
+  judge::run_case(layer_stage_case(GetParam()));
+}
+
+// ---- instances
+
+template <class Case, size_t COUNT>
+std::vector<Case> in_group(const Case (&cases)[COUNT], const std::string& group) {
+  std::vector<Case> chosen;
+  for (const Case& c : cases) {
+    if (c.group == group) chosen.push_back(c);
+  }
+  return chosen;
+}
+std::vector<LayerCase> layers_in_group(const std::string& group) {
+  std::vector<LayerCase> chosen = layer_cases_of(group);
+  // The largest tile of the default table.
+  if (group == "random") {
+    chosen.push_back({"random", "layer_tile128", 170, 2, 2, 64, 32, true, LayerData::kNormal});
+  }
+  return chosen;
+}
+const auto name_of_case = [](const auto& info) { return std::string(info.param.name); };
+
+INSTANTIATE_TEST_SUITE_P(tiny,
+                         M4Order,
+                         testing::ValuesIn(in_group(kOrderCases, "tiny")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(edge,
+                         M4Order,
+                         testing::ValuesIn(in_group(kOrderCases, "edge")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(refused,
+                         M4Order,
+                         testing::ValuesIn(in_group(kOrderCases, "refused")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(tiny,
+                         M4GroupedGemm,
+                         testing::ValuesIn(in_group(kGemmCases, "tiny")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(edge,
+                         M4GroupedGemm,
+                         testing::ValuesIn(in_group(kGemmCases, "edge")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(random,
+                         M4GroupedGemm,
+                         testing::ValuesIn(in_group(kGemmCases, "random")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(refused,
+                         M4GroupedGemm,
+                         testing::ValuesIn(in_group(kGemmCases, "refused")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(edge, M4Host, testing::ValuesIn(kHostChecks), name_of_case);
+INSTANTIATE_TEST_SUITE_P(tiny, M4Layer, testing::ValuesIn(layers_in_group("tiny")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(edge, M4Layer, testing::ValuesIn(layers_in_group("edge")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(random,
+                         M4Layer,
+                         testing::ValuesIn(layers_in_group("random")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(refused,
+                         M4Layer,
+                         testing::ValuesIn(layers_in_group("refused")),
+                         name_of_case);
+
+}  // namespace
+}  // namespace moe
+
+int main(int argc, char** argv) {
+  return moe::judge::stage_main(argc, argv, "m4_group_m",
+                                {"m4.tile_of", "m4.pick_tile", "m4.order"});
+}
