@@ -33,9 +33,8 @@ cudaError_t launch(void (*kernel)(Parameters...),
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "launch(): the kernel takes another number of arguments");
   if (smem_bytes > 48 * 1024) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(smem_bytes));
+    const cudaError_t status = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(smem_bytes));
     if (status != cudaSuccess) return status;
   }
   cudaLaunchConfig_t config = {};

@@ -14,9 +14,10 @@
 //   expert_ids               0     0     1     1     2
 //   num_tokens_post_padded  10
 //
-// Common rules of all stages: pointers are device pointers, 16-byte aligned, arrays dense and row-major;
-// functions launch on `stream` only, never wait, never allocate, and work when captured in a CUDA
-// graph and replayed with other data. Device data are not checked. num_tokens = 0 is legal.
+// Common rules of all stages: pointers are device pointers, 16-byte aligned, arrays dense and
+// row-major; functions launch on `stream` only, never wait, never allocate, and work when captured
+// in a CUDA graph and replayed with other data. Device data are not checked. num_tokens = 0 is
+// legal.
 //
 // Cost: align reads T*K ids twice (8*T*K bytes) and writes 4 * capacity * (1 + 1/block_m) bytes;
 // route reads 4*T*E bytes and writes 8*T*K. No FLOPs worth counting: both are bound by launches.
@@ -56,13 +57,14 @@ inline const char* refuse_sizes(int num_tokens, int num_experts, int top_k) {
   if (num_experts < 1) return "num_experts must be at least 1";
   if (top_k < 1) return "top_k must be at least 1";
   if (top_k > num_experts) return "top_k must not exceed num_experts";
-  if (static_cast<int64_t>(num_tokens) * top_k > INT_MAX) return "num_tokens * top_k must fit in int";
+  if (static_cast<int64_t>(num_tokens) * top_k > INT_MAX)
+    return "num_tokens * top_k must fit in int";
   return nullptr;
 }
 
 inline const char* refuse_blocks(int num_tokens, int top_k, int num_experts, int block_m) {
-  const int64_t rows = static_cast<int64_t>(num_tokens) * top_k +
-                       static_cast<int64_t>(num_experts) * (block_m - 1);
+  const int64_t rows =
+      static_cast<int64_t>(num_tokens) * top_k + static_cast<int64_t>(num_experts) * (block_m - 1);
   if (rows > INT_MAX) return "T*K + E*(block_m - 1) must fit in int";
   return nullptr;
 }
@@ -72,15 +74,16 @@ inline const char* refuse_blocks(int num_tokens, int top_k, int num_experts, int
 namespace moe::DRILL_SIDE {
 
 // Chooses top_k experts for each token.
-//   slots     in descending logit; logits are compared, not probabilities. -0 equals +0; equal logits:
-//             the lower id first; the ids of a row are distinct. +-inf count as +-FLT_MAX. NaN ranks
-//             below everything (among NaNs the lower id first) and weighs 0.
+//   slots     in descending logit; logits are compared, not probabilities. -0 equals +0; equal
+//   logits:
+//             the lower id first; the ids of a row are distinct. +-inf count as +-FLT_MAX. NaN
+//             ranks below everything (among NaNs the lower id first) and weighs 0.
 //   weights   softmax over all non-NaN logits of the row; with `renormalize` the K weights are then
 //             divided by their sum, if that is > 0. A row of NaN only: ids 0..K-1, weights 0.
 // Returns cudaErrorInvalidValue, before any launch, where refuse_route has a sentence to say.
-cudaError_t route(int32_t* topk_ids,      // [T, K]
-                  float* topk_weights,    // [T, K]
-                  const float* logits,    // [T, E]
+cudaError_t route(int32_t* topk_ids,    // [T, K]
+                  float* topk_weights,  // [T, K]
+                  const float* logits,  // [T, E]
                   int num_tokens,
                   int num_experts,
                   int top_k,
@@ -92,14 +95,14 @@ size_t align_workspace_bytes(int num_tokens, int top_k, int num_experts, int blo
 
 // Sorts flat ids by expert, each expert's rows padded to whole blocks of block_m.
 //   experts ascending; ceil(c / block_m) blocks for an expert that c flat ids name, none for c = 0;
-//   ids of one expert in any order; an id outside [0, E) is "not routed" and left out; an expert that
-//   a token names twice is listed twice. All capacity entries are written: the pad id T*K in the free
-//   rows and behind the end, -1 in expert_ids behind the end.
+//   ids of one expert in any order; an id outside [0, E) is "not routed" and left out; an expert
+//   that a token names twice is listed twice. All capacity entries are written: the pad id T*K in
+//   the free rows and behind the end, -1 in expert_ids behind the end.
 // The workspace is dirty before and after; 256-byte aligned, null when 0 bytes.
-cudaError_t align(int32_t* sorted_token_ids,          // [capacity]
-                  int32_t* expert_ids,                // [capacity / block_m]
-                  int32_t* num_tokens_post_padded,    // [1]
-                  const int32_t* topk_ids,            // [T, K]
+cudaError_t align(int32_t* sorted_token_ids,        // [capacity]
+                  int32_t* expert_ids,              // [capacity / block_m]
+                  int32_t* num_tokens_post_padded,  // [1]
+                  const int32_t* topk_ids,          // [T, K]
                   int num_tokens,
                   int top_k,
                   int num_experts,
@@ -142,7 +145,8 @@ inline const char* refuse_align(const int32_t* /*sorted_token_ids*/,
   if (workspace_bytes < align_workspace_bytes(num_tokens, top_k, num_experts, block_m)) {
     return "workspace_bytes must be at least align_workspace_bytes(...)";
   }
-  if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return "workspace must be 256-byte aligned";
+  if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
+    return "workspace must be 256-byte aligned";
   return nullptr;
 }
 

@@ -36,8 +36,9 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-// ldmatrix: lane i of the first 8 * X lanes gives the address of row i % 8 of 8x8 matrix i / 8 (eight
-// 16-bit elements, 16-byte aligned). r[j] then holds row g, columns 2t and 2t + 1 of matrix j.
+// ldmatrix: lane i of the first 8 * X lanes gives the address of row i % 8 of 8x8 matrix i / 8
+// (eight 16-bit elements, 16-byte aligned). r[j] then holds row g, columns 2t and 2t + 1 of matrix
+// j.
 __device__ __forceinline__ void ldmatrix_x1(uint32_t (&r)[1], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                : "=r"(r[0])
@@ -100,9 +101,10 @@ __device__ __forceinline__ uint32_t halves_of_e4m3(uint32_t codes) {
       : "=r"(halves)
       : "r"(codes), "n"(HIGH));
 #else
-  // Shift exponent and mantissa of a code to where a half has them, and the half is 2^-8 times the value:
-  // its exponent has a bias of 15, that of e4m3 one of 7. Times 2^8 is exact, of subnormals too. Only
-  // 0x7f is no number: 0x80 more and it carries into bit 14, which makes the exponent all ones.
+  // Shift exponent and mantissa of a code to where a half has them, and the half is 2^-8 times the
+  // value: its exponent has a bias of 15, that of e4m3 one of 7. Times 2^8 is exact, of subnormals
+  // too. Only 0x7f is no number: 0x80 more and it carries into bit 14, which makes the exponent all
+  // ones.
   const uint32_t wide = __byte_perm(codes, 0, HIGH ? 0x3424 : 0x1404);  // each code a high byte
   const uint32_t magnitudes = (wide >> 1) & 0x3f803f80u;
   const uint32_t nan = ((magnitudes + 0x00800080u) & 0x40004000u) >> 1;
@@ -116,11 +118,11 @@ __device__ __forceinline__ uint32_t halves_of_e4m3(uint32_t codes) {
 //   a (16 x 32): a[i] holds row g + 8 * (i % 2), columns 4t + 16 * (i / 2) and the next three
 //   b (32 x 8):  b[i] holds rows 4t + 16 * i and the next three, column g
 //   d (16 x 8):  as for m16n8k16
-// Tensor cores of 8.9 and 12.0 multiply codes; there each d is right to about 14 bits. Those of 8.0 and of
-// 9.0 (outside wgmma) do not: codes become halves and two m16n8k16 multiply them, at the rate of
-// bf16. (For 9.0 nvcc makes the same of the instruction, plus an addition for each d.) Which lane holds
-// which term of a sum does not matter as long as a and b agree: the lower two of a lane's four codes
-// take the place of the first 8 of 16 terms, the upper two that of the others.
+// Tensor cores of 8.9 and 12.0 multiply codes; there each d is right to about 14 bits. Those of 8.0
+// and of 9.0 (outside wgmma) do not: codes become halves and two m16n8k16 multiply them, at the
+// rate of bf16. (For 9.0 nvcc makes the same of the instruction, plus an addition for each d.)
+// Which lane holds which term of a sum does not matter as long as a and b agree: the lower two of a
+// lane's four codes take the place of the first 8 of 16 terms, the upper two that of the others.
 __device__ __forceinline__ void mma_m16n8k32_e4m3(float (&d)[4],
                                                   const uint32_t (&a)[4],
                                                   const uint32_t (&b)[2]) {

@@ -1,5 +1,5 @@
-// todo.h: DRILL_TODO("m2.gather") marks a blank. A case that reaches one is TODO: neither passed nor
-// failed. It notes the region and goes on, so that it can stand in host and in device code.
+// todo.h: DRILL_TODO("m2.gather") marks a blank. A case that reaches one is TODO: neither passed
+// nor failed. It notes the region and goes on, so that it can stand in host and in device code.
 //
 // CUDA version: device code leaves a hash of the region's name in a few slots that the test runner
 // reads after the call. The emulator's twin keeps the name itself.
@@ -68,10 +68,10 @@ cudaError_t access_todo_slots(uint32_t (&slots)[kTodoSlots], bool clear) {
 }  // namespace
 }  // namespace moe
 
-#define DRILL_TODO(region)                               \
-  do {                                                   \
+#define DRILL_TODO(region)                                 \
+  do {                                                     \
     constexpr uint32_t kRegion = ::moe::todo_hash(region); \
-    ::moe::note_todo(kRegion);                           \
+    ::moe::note_todo(kRegion);                             \
   } while (false)
 
 #endif  // __CUDACC__

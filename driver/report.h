@@ -35,7 +35,7 @@ struct Report {
   std::uint64_t seed = 0;
   std::vector<CaseRecord> cases;
   std::string diagnosed;  // the case that shows best what is wrong; empty: none
-  std::string output;  // printed by the learner's code
+  std::string output;     // printed by the learner's code
   bool output_truncated = false;
   std::string usage;      // why nothing was run: no such case, for example
   int damaged_lines = 0;  // no JSON, or not of the agreed form

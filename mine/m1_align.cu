@@ -1,10 +1,10 @@
 // m1_align: softmax top-k routing, and the table that sorts (token, slot) pairs by expert.
 //
-// route: one warp per token. Each lane holds every 32nd logit of the row in registers, as an unsigned
-// key that sorts like the logit; the warp finds the largest key K times.
-// align: three small kernels, because the sum over all ids must be known before the first id can be
-// placed: count ids per expert, scan the padded counts, scatter the ids. Nothing returns to the host:
-// the GEMMs read num_tokens_post_padded on the device.
+// route: one warp per token. Each lane holds every 32nd logit of the row in registers, as an
+// unsigned key that sorts like the logit; the warp finds the largest key K times. align: three
+// small kernels, because the sum over all ids must be known before the first id can be placed:
+// count ids per expert, scan the padded counts, scatter the ids. Nothing returns to the host: the
+// GEMMs read num_tokens_post_padded on the device.
 //
 // The contract is drills/m1_align.h; the note is content/m1_align.md.
 #include <drills/m1_align.h>
@@ -18,15 +18,15 @@ namespace {
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kRouteThreads = 128;    // 4 tokens a block
+constexpr int kRouteThreads = 128;  // 4 tokens a block
 constexpr int kAlignThreads = 256;
 constexpr int kMaxAlignBlocks = 264;  // two per multiprocessor of an H200; more only add atomics
 
 constexpr uint32_t kTaken = 0;   // below every logit
 constexpr uint32_t kNanKey = 1;  // below every number, above what is taken
 
-// An unsigned number that orders like the logit: NaN lowest, then -FLT_MAX .. FLT_MAX. Infinities are
-// clamped and -0 becomes +0, as the contract says. Keys of numbers are at least 0x00800000.
+// An unsigned number that orders like the logit: NaN lowest, then -FLT_MAX .. FLT_MAX. Infinities
+// are clamped and -0 becomes +0, as the contract says. Keys of numbers are at least 0x00800000.
 __device__ uint32_t key_of(float logit) {
   if (logit != logit) return kNanKey;
   const float number = fminf(fmaxf(logit, -FLT_MAX), FLT_MAX) + 0.0f;
@@ -47,9 +47,9 @@ __device__ float warp_sum(float value) {
 
 // PER_LANE * 32 experts at most; lane l holds experts l, l + 32, l + 64, ...
 template <int PER_LANE>
-__global__ void __launch_bounds__(kRouteThreads) route_kernel(int32_t* topk_ids,      // [T, K]
-                                                              float* topk_weights,    // [T, K]
-                                                              const float* logits,    // [T, E]
+__global__ void __launch_bounds__(kRouteThreads) route_kernel(int32_t* topk_ids,    // [T, K]
+                                                              float* topk_weights,  // [T, K]
+                                                              const float* logits,  // [T, E]
                                                               int num_tokens,
                                                               int num_experts,
                                                               int top_k,
@@ -82,9 +82,9 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(int32_t* topk_ids,
   int my_id = 0;
   uint32_t my_key = kTaken;
   for (int slot = 0; slot < top_k; ++slot) {
-    // The expert with the largest key, and of equal keys the lowest id; then strike it out (kTaken),
-    // so that the next slot finds the next one. __reduce_max_sync and __reduce_min_sync combine a value
-    // of all 32 lanes. Lane `slot` keeps the expert in my_id and its key in my_key.
+    // The expert with the largest key, and of equal keys the lowest id; then strike it out
+    // (kTaken), so that the next slot finds the next one. __reduce_max_sync and __reduce_min_sync
+    // combine a value of all 32 lanes. Lane `slot` keeps the expert in my_id and its key in my_key.
     // BEGIN m1.topk
     // about 18 lines
     DRILL_TODO("m1.topk");
@@ -107,14 +107,15 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(int32_t* topk_ids,
   }
 }
 
-// counts[e] += how many flat ids name expert e (counts are 0 before). Also writes the pad id to all of
-// sorted_token_ids, since the scatter will fill only the rows that have an id.
-__global__ void __launch_bounds__(kAlignThreads) count_kernel(int32_t* counts,              // [E]
-                                                              int32_t* sorted_token_ids,    // [capacity]
-                                                              const int32_t* topk_ids,      // [T*K]
-                                                              int num_ids,
-                                                              int capacity,
-                                                              int num_experts) {
+// counts[e] += how many flat ids name expert e (counts are 0 before). Also writes the pad id to all
+// of sorted_token_ids, since the scatter will fill only the rows that have an id.
+__global__ void __launch_bounds__(kAlignThreads)
+    count_kernel(int32_t* counts,            // [E]
+                 int32_t* sorted_token_ids,  // [capacity]
+                 const int32_t* topk_ids,    // [T*K]
+                 int num_ids,
+                 int capacity,
+                 int num_experts) {
   __shared__ int32_t block_counts[kMaxExperts];  // (E)
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + thread;
@@ -122,22 +123,22 @@ __global__ void __launch_bounds__(kAlignThreads) count_kernel(int32_t* counts,  
 
   for (int64_t i = first; i < capacity; i += stride) sorted_token_ids[i] = num_ids;
 
-  // Count in shared memory first: a hot expert would otherwise serialise the atomics of all blocks on
-  // one address. Shared memory starts with garbage. Ids outside [0, E) are not routed. `first` and
-  // `stride` walk over all ids of the grid; at the end the block adds what it has to `counts`.
+  // Count in shared memory first: a hot expert would otherwise serialise the atomics of all blocks
+  // on one address. Shared memory starts with garbage. Ids outside [0, E) are not routed. `first`
+  // and `stride` walk over all ids of the grid; at the end the block adds what it has to `counts`.
   // BEGIN m1.count
   // about 10 lines
   DRILL_TODO("m1.count");
   // END m1.count
 }
 
-// One block, one thread per expert (blockDim.x is E rounded up to whole warps). offsets[e] becomes the
-// first row of expert e, offsets[E] the number of all rows, a second copy cursors[e] is what the
-// scatter counts up.
-__global__ void __launch_bounds__(kMaxExperts) scan_kernel(int32_t* offsets,                   // [E + 1]
-                                                           int32_t* cursors,                   // [E]
-                                                           int32_t* num_tokens_post_padded,    // [1]
-                                                           const int32_t* counts,              // [E]
+// One block, one thread per expert (blockDim.x is E rounded up to whole warps). offsets[e] becomes
+// the first row of expert e, offsets[E] the number of all rows, a second copy cursors[e] is what
+// the scatter counts up.
+__global__ void __launch_bounds__(kMaxExperts) scan_kernel(int32_t* offsets,  // [E + 1]
+                                                           int32_t* cursors,  // [E]
+                                                           int32_t* num_tokens_post_padded,  // [1]
+                                                           const int32_t* counts,            // [E]
                                                            int num_experts,
                                                            int block_m) {
   __shared__ int32_t warp_totals[kMaxExperts / kWarpSize];
@@ -183,15 +184,16 @@ __device__ int expert_of_row(const int32_t* offsets, int num_experts, int row) {
 }
 
 // Puts every flat id into a free row of its expert, and labels the blocks.
-__global__ void __launch_bounds__(kAlignThreads) scatter_kernel(int32_t* sorted_token_ids,  // [capacity]
-                                                                int32_t* expert_ids,  // [capacity/block_m]
-                                                                int32_t* cursors,           // [E]
-                                                                const int32_t* offsets,     // [E + 1]
-                                                                const int32_t* topk_ids,    // [T*K]
-                                                                int num_ids,
-                                                                int num_blocks,
-                                                                int num_experts,
-                                                                int block_m) {
+__global__ void __launch_bounds__(kAlignThreads)
+    scatter_kernel(int32_t* sorted_token_ids,  // [capacity]
+                   int32_t* expert_ids,        // [capacity/block_m]
+                   int32_t* cursors,           // [E]
+                   const int32_t* offsets,     // [E + 1]
+                   const int32_t* topk_ids,    // [T*K]
+                   int num_ids,
+                   int num_blocks,
+                   int num_experts,
+                   int block_m) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
   const int end = offsets[num_experts];
@@ -202,15 +204,17 @@ __global__ void __launch_bounds__(kAlignThreads) scatter_kernel(int32_t* sorted_
   }
 
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  // The bound is rounded up so that whole warps go round together: the collective below wants all lanes.
+  // The bound is rounded up so that whole warps go round together: the collective below wants all
+  // lanes.
   const int64_t bound = (static_cast<int64_t>(num_ids) + kWarpSize - 1) / kWarpSize * kWarpSize;
   for (int64_t flat_id = first; flat_id < bound; flat_id += stride) {
     int32_t expert = flat_id < num_ids ? topk_ids[flat_id] : -1;
     if (expert < 0 || expert >= num_experts) expert = -1;
 
-    // Store flat_id in the next free row of its expert: cursors[expert] counts up. One atomicAdd per
-    // lane is right; one per group of lanes with the same expert is fast: __match_any_sync tells a lane
-    // which lanes hold the same value, the lowest of them adds for all, __shfl_sync hands the result on.
+    // Store flat_id in the next free row of its expert: cursors[expert] counts up. One atomicAdd
+    // per lane is right; one per group of lanes with the same expert is fast: __match_any_sync
+    // tells a lane which lanes hold the same value, the lowest of them adds for all, __shfl_sync
+    // hands the result on.
     // BEGIN m1.scatter
     // about 7 lines
     DRILL_TODO("m1.scatter");
@@ -257,8 +261,8 @@ cudaError_t align(int32_t* sorted_token_ids,
                   void* workspace,
                   size_t workspace_bytes,
                   cudaStream_t stream) {
-  if (refuse_align(sorted_token_ids, expert_ids, num_tokens_post_padded, topk_ids, num_tokens, top_k,
-                   num_experts, block_m, workspace, workspace_bytes, stream) != nullptr) {
+  if (refuse_align(sorted_token_ids, expert_ids, num_tokens_post_padded, topk_ids, num_tokens,
+                   top_k, num_experts, block_m, workspace, workspace_bytes, stream) != nullptr) {
     return cudaErrorInvalidValue;
   }
   if (num_tokens == 0) {
@@ -277,11 +281,11 @@ cudaError_t align(int32_t* sorted_token_ids,
   cudaError_t status =
       cudaMemsetAsync(counts, 0, static_cast<size_t>(num_experts) * sizeof(int32_t), stream);
   if (status != cudaSuccess) return status;
-  status = launch(count_kernel, grid, dim3(kAlignThreads), 0, stream, counts, sorted_token_ids, topk_ids,
-                  num_ids, capacity, num_experts);
+  status = launch(count_kernel, grid, dim3(kAlignThreads), 0, stream, counts, sorted_token_ids,
+                  topk_ids, num_ids, capacity, num_experts);
   if (status != cudaSuccess) return status;
-  status = launch(scan_kernel, dim3(1), scan_block, 0, stream, offsets, cursors, num_tokens_post_padded,
-                  counts, num_experts, block_m);
+  status = launch(scan_kernel, dim3(1), scan_block, 0, stream, offsets, cursors,
+                  num_tokens_post_padded, counts, num_experts, block_m);
   if (status != cudaSuccess) return status;
   return launch(scatter_kernel, grid, dim3(kAlignThreads), 0, stream, sorted_token_ids, expert_ids,
                 cursors, offsets, topk_ids, num_ids, capacity / block_m, num_experts, block_m);

@@ -1,8 +1,9 @@
 // m2_grouped_gemm: out[flat_id] = a[row] * w[expert]^T on tensor cores, rows gathered by flat id.
 //
-// A plain tiled GEMM with two changes: the rows of A are not consecutive but named by sorted_token_ids,
-// and the start of B depends on the expert of the block. Tiles of A and W travel through a ring of
-// STAGES buffers in shared memory: cp.async fills one while mma.sync works on another.
+// A plain tiled GEMM with two changes: the rows of A are not consecutive but named by
+// sorted_token_ids, and the start of B depends on the expert of the block. Tiles of A and W travel
+// through a ring of STAGES buffers in shared memory: cp.async fills one while mma.sync works on
+// another.
 //
 // Four warps compute a BLOCK_M x 64 tile. W is stored [N, D], so a row of the W tile is a column of
 // B = w^T: just what mma.sync's "col" operand wants, no transpose needed.
@@ -20,8 +21,8 @@ constexpr int kThreads = 128;
 constexpr int BLOCK_N = 64;
 constexpr int BLOCK_K = 32;
 constexpr int STAGES = 3;
-constexpr int kChunk = 8;                         // bf16 values in one 16-byte cp.async
-constexpr int kChunksPerRow = BLOCK_K / kChunk;   // 4 threads load one row of a tile
+constexpr int kChunk = 8;                        // bf16 values in one 16-byte cp.async
+constexpr int kChunksPerRow = BLOCK_K / kChunk;  // 4 threads load one row of a tile
 constexpr int kRowsPerPass = kThreads / kChunksPerRow;
 // Rows of 80 bytes: the eight rows that ldmatrix reads at once then start in different banks.
 constexpr int kRowPitch = BLOCK_K + 8;
@@ -82,8 +83,9 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   constexpr int kPassesW = BLOCK_N / kRowsPerPass;
 
   // The rows of A that this thread will load: a_rows[i] points at the first element of the row of A
-  // that belongs to row my_row + i * kRowsPerPass of the tile, or is nullptr for padding (flat ids of
-  // T*K) and for rows behind the tile. Which row of A a flat id means depends on p.rows. int64 offsets.
+  // that belongs to row my_row + i * kRowsPerPass of the tile, or is nullptr for padding (flat ids
+  // of T*K) and for rows behind the tile. Which row of A a flat id means depends on p.rows. int64
+  // offsets.
   const __nv_bfloat16* a_rows[kPassesA] = {};
   // BEGIN m2.gather
   // about 9 lines
@@ -91,9 +93,9 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   // END m2.gather
   const __nv_bfloat16* w_expert = p.w + static_cast<int64_t>(expert) * p.n * p.depth;
 
-  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. Chunks of
-  // padding rows, behind column D or behind row N of W arrive as zeros: cp_async16's last argument.
-  // (The address must be a legal one even then: use the start of the array.)
+  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. Chunks
+  // of padding rows, behind column D or behind row N of W arrive as zeros: cp_async16's last
+  // argument. (The address must be a legal one even then: use the start of the array.)
   const auto load_tiles = [&](int stage, int k0) {
     // BEGIN m2.load
     // about 16 lines
@@ -105,27 +107,29 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
 
   // Adds the product of the tiles in ring buffer `stage` to the accumulators.
   const auto multiply_tiles = [&](int stage) {
-    // BEGIN m2.multiply
-    // about 23 lines
-    DRILL_TODO("m2.multiply");
+  // BEGIN m2.multiply
+  // about 23 lines
+  DRILL_TODO("m2.multiply");
     // END m2.multiply
   };
 
-  // The ring: STAGES - 1 loads are under way before the first product. Every turn commits one group,
-  // an empty one at the end too, so that "all but STAGES - 2 groups" always means "the tile of this
-  // turn has arrived". One barrier a turn is enough: it says both that everybody's copies of this tile
-  // are there and that everybody has finished with the buffer that the next load overwrites.
+  // The ring: STAGES - 1 loads are under way before the first product. Every turn commits one
+  // group, an empty one at the end too, so that "all but STAGES - 2 groups" always means "the tile
+  // of this turn has arrived". One barrier a turn is enough: it says both that everybody's copies
+  // of this tile are there and that everybody has finished with the buffer that the next load
+  // overwrites.
   const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
   // BEGIN m2.mainloop
   // about 12 lines
   DRILL_TODO("m2.mainloop");
   // END m2.mainloop
 
-  // Row g + 8 * half of a 16 x 8 piece lies in accumulator registers 2 * half and 2 * half + 1, columns
-  // 2t and 2t + 1 (g = lane / 4, t = lane % 4). Row flat_id of `out` gets it, rounded to bf16; padding
-  // rows and columns at or behind N are not written. N % 8 == 0: both columns exist, or none.
+  // Row g + 8 * half of a 16 x 8 piece lies in accumulator registers 2 * half and 2 * half + 1,
+  // columns 2t and 2t + 1 (g = lane / 4, t = lane % 4). Row flat_id of `out` gets it, rounded to
+  // bf16; padding rows and columns at or behind N are not written. N % 8 == 0: both columns exist,
+  // or none.
   // BEGIN m2.store
-  // about 17 lines
+  // about 18 lines
   DRILL_TODO("m2.store");
   // END m2.store
 }
@@ -134,8 +138,8 @@ template <int BLOCK_M>
 cudaError_t launch_grouped_gemm(const Problem& p, int num_blocks, cudaStream_t stream) {
   // x carries the M blocks: T*K / 16 may pass the 65,535 that y can hold.
   const dim3 grid(num_blocks, (p.n + BLOCK_N - 1) / BLOCK_N);
-  return launch(grouped_gemm_kernel<BLOCK_M>, grid, dim3(kThreads), sizeof(SharedTiles<BLOCK_M>), stream,
-                p);
+  return launch(grouped_gemm_kernel<BLOCK_M>, grid, dim3(kThreads), sizeof(SharedTiles<BLOCK_M>),
+                stream, p);
 }
 
 }  // namespace
@@ -154,13 +158,24 @@ cudaError_t grouped_gemm(__nv_bfloat16* out,
                          int block_m,
                          Rows rows,
                          cudaStream_t stream) {
-  if (refuse_grouped_gemm(out, a, w, sorted_token_ids, expert_ids, num_tokens_post_padded, num_tokens,
-                          top_k, num_experts, n, depth, block_m, rows, stream) != nullptr) {
+  if (refuse_grouped_gemm(out, a, w, sorted_token_ids, expert_ids, num_tokens_post_padded,
+                          num_tokens, top_k, num_experts, n, depth, block_m, rows,
+                          stream) != nullptr) {
     return cudaErrorInvalidValue;
   }
   if (num_tokens == 0) return cudaSuccess;
-  const Problem p = {out,   a,           w, sorted_token_ids, expert_ids, num_tokens_post_padded,
-                     num_tokens * top_k, top_k, num_experts, n, depth, rows};
+  const Problem p = {out,
+                     a,
+                     w,
+                     sorted_token_ids,
+                     expert_ids,
+                     num_tokens_post_padded,
+                     num_tokens * top_k,
+                     top_k,
+                     num_experts,
+                     n,
+                     depth,
+                     rows};
   const int num_blocks =
       static_cast<int>(align_capacity(num_tokens, top_k, num_experts, block_m)) / block_m;
   switch (block_m) {

@@ -15,14 +15,18 @@ using oracle::Routing;
 
 // align with its steps open, so that a model changes one of them.
 struct Steps {
-  std::function<bool(int32_t flat_id, int32_t expert)> counted = [](int32_t, int32_t) { return true; };
-  std::function<bool(int32_t flat_id, int32_t expert)> placed = [](int32_t, int32_t) { return true; };
+  std::function<bool(int32_t flat_id, int32_t expert)> counted = [](int32_t, int32_t) {
+    return true;
+  };
+  std::function<bool(int32_t flat_id, int32_t expert)> placed = [](int32_t, int32_t) {
+    return true;
+  };
   std::function<int32_t(int32_t count, int block_m)> padded = [](int32_t count, int block_m) {
     return (count + block_m - 1) / block_m * block_m;
   };
-  bool inclusive = false;             // offsets from an inclusive scan
+  bool inclusive = false;  // offsets from an inclusive scan
   std::function<int32_t(int32_t)> entry = [](int32_t flat_id) { return flat_id; };
-  int32_t pad = kAny;                 // kAny: the right one
+  int32_t pad = kAny;  // kAny: the right one
 };
 
 Alignment align_with(const AlignProblem& p, const Steps& steps) {
@@ -55,12 +59,16 @@ Alignment align_with(const AlignProblem& p, const Steps& steps) {
     const int32_t e = p.topk_ids[static_cast<size_t>(i)];
     if (!routed(e) || !steps.placed(i, e)) continue;
     const int64_t row = starts[static_cast<size_t>(e)]++;
-    if (row >= 0 && row < capacity) result.sorted_token_ids[static_cast<size_t>(row)] = steps.entry(i);
+    if (row >= 0 && row < capacity)
+      result.sorted_token_ids[static_cast<size_t>(row)] = steps.entry(i);
   }
   return result;
 }
 
-AlignModel model(const char* code, const char* region, const char* note, const char* sentence,
+AlignModel model(const char* code,
+                 const char* region,
+                 const char* note,
+                 const char* sentence,
                  std::function<Alignment(const AlignProblem&)> output) {
   return {{code, region, note, sentence}, std::move(output)};
 }
@@ -129,13 +137,14 @@ std::vector<AlignModel> make_align_models() {
               a.num_tokens_post_padded = static_cast<int32_t>(padded_rows(p, 0, unpadded));
               return a;
             }));
-  add(model("M1-NOPAD", "m1.scan", "padded-scan",
-            "Each expert's rows must start on a block boundary: round its count up to whole blocks.",
-            [](const AlignProblem& p) {
-              Steps steps;
-              steps.padded = [](int32_t count, int) { return count; };
-              return only_total(p, padded_rows(p, 0, steps));
-            }));
+  add(model(
+      "M1-NOPAD", "m1.scan", "padded-scan",
+      "Each expert's rows must start on a block boundary: round its count up to whole blocks.",
+      [](const AlignProblem& p) {
+        Steps steps;
+        steps.padded = [](int32_t count, int) { return count; };
+        return only_total(p, padded_rows(p, 0, steps));
+      }));
   add(model("M1-WARPTOTALS", "m1.scan", "padded-scan",
             "From expert 32 on the rows start again at 0: add the totals of the warps before.",
             [](const AlignProblem& p) {
@@ -161,36 +170,40 @@ std::vector<AlignModel> make_align_models() {
             "(count + block_m - 1) / block_m.",
             [](const AlignProblem& p) {
               Steps steps;
-              steps.padded = [](int32_t count, int b) { return count == 0 ? 0 : (count / b + 1) * b; };
+              steps.padded = [](int32_t count, int b) {
+                return count == 0 ? 0 : (count / b + 1) * b;
+              };
               return align_with(p, steps);
             }));
-  add(model("M1-INCLUSIVE", "m1.scan", "padded-scan",
-            "Rows are shifted by one expert: an expert starts at the sum of the padded counts *before* "
-            "it (exclusive scan).",
-            [](const AlignProblem& p) {
-              Steps steps;
-              steps.inclusive = true;
-              return align_with(p, steps);
-            }));
-  add(model("M1-LASTLABEL", "m1.scan", "padded-scan",
-            "The last block of an expert is labelled with the next expert.",
-            [](const AlignProblem& p) {
-              Alignment a = align_with(p, {});
-              for (size_t b = 0; b < a.expert_ids.size(); ++b) {
-                const bool last = b + 1 == a.expert_ids.size() || a.expert_ids[b + 1] != a.expert_ids[b];
-                if (a.expert_ids[b] >= 0 && last) a.expert_ids[b] = -2 - a.expert_ids[b];
-              }
-              for (int32_t& e : a.expert_ids) e = e < -1 ? -2 - e + 1 : e;
-              return a;
-            }));
-  add(model("M1-LASTLABEL", "m1.scan", "padded-scan",
-            "expert_ids are shifted by one block: block b is labelled with the expert of block b + 1.",
-            [](const AlignProblem& p) {
-              Alignment a = align_with(p, {});
-              if (!a.expert_ids.empty()) a.expert_ids.erase(a.expert_ids.begin());
-              a.expert_ids.push_back(-1);
-              return a;
-            }));
+  add(model(
+      "M1-INCLUSIVE", "m1.scan", "padded-scan",
+      "Rows are shifted by one expert: an expert starts at the sum of the padded counts *before* "
+      "it (exclusive scan).",
+      [](const AlignProblem& p) {
+        Steps steps;
+        steps.inclusive = true;
+        return align_with(p, steps);
+      }));
+  add(model(
+      "M1-LASTLABEL", "m1.scan", "padded-scan",
+      "The last block of an expert is labelled with the next expert.", [](const AlignProblem& p) {
+        Alignment a = align_with(p, {});
+        for (size_t b = 0; b < a.expert_ids.size(); ++b) {
+          const bool last = b + 1 == a.expert_ids.size() || a.expert_ids[b + 1] != a.expert_ids[b];
+          if (a.expert_ids[b] >= 0 && last) a.expert_ids[b] = -2 - a.expert_ids[b];
+        }
+        for (int32_t& e : a.expert_ids) e = e < -1 ? -2 - e + 1 : e;
+        return a;
+      }));
+  add(model(
+      "M1-LASTLABEL", "m1.scan", "padded-scan",
+      "expert_ids are shifted by one block: block b is labelled with the expert of block b + 1.",
+      [](const AlignProblem& p) {
+        Alignment a = align_with(p, {});
+        if (!a.expert_ids.empty()) a.expert_ids.erase(a.expert_ids.begin());
+        a.expert_ids.push_back(-1);
+        return a;
+      }));
   add(model("M1-COUNT-CAPACITY", "m1.scan", "padded-scan",
             "num_tokens_post_padded is the number of rows in use, not the length of the array.",
             [](const AlignProblem& p) {
@@ -227,8 +240,8 @@ std::vector<AlignModel> make_align_models() {
               }
               return a;
             }));
-  add(model("M1-NOTSCATTERED", "m1.scatter", "scatter", "No id was stored: all rows hold the pad id.",
-            [](const AlignProblem& p) {
+  add(model("M1-NOTSCATTERED", "m1.scatter", "scatter",
+            "No id was stored: all rows hold the pad id.", [](const AlignProblem& p) {
               Steps steps;
               steps.placed = [](int32_t, int32_t) { return false; };
               return align_with(p, steps);
@@ -254,7 +267,8 @@ Routing route_with(const RouteProblem& p, const RouteSteps& steps) {
   Routing result;
   const int experts = std::min(p.num_experts, steps.experts_seen);
   for (int t = 0; t < p.num_tokens; ++t) {
-    const float* row = p.logits.data() + static_cast<size_t>(t) * static_cast<size_t>(p.num_experts);
+    const float* row =
+        p.logits.data() + static_cast<size_t>(t) * static_cast<size_t>(p.num_experts);
     std::vector<int32_t> order;
     for (int e = 0; e < experts; ++e) order.push_back(e);
     if (steps.higher_id_first) std::reverse(order.begin(), order.end());
@@ -273,14 +287,14 @@ Routing route_with(const RouteProblem& p, const RouteSteps& steps) {
       chosen += term;
     }
     const bool renormalize = steps.renormalize < 0 ? p.renormalize : steps.renormalize != 0;
-    const double divisor = steps.exp_only                              ? 1.0
+    const double divisor = steps.exp_only                             ? 1.0
                            : renormalize || steps.softmax_over_chosen ? chosen
-                                                                       : sum;
+                                                                      : sum;
     for (int slot = 0; slot < p.top_k; ++slot) {
       const bool known = slot < experts;
       result.topk_ids.push_back(known ? order[static_cast<size_t>(slot)] : kAny);
-      result.topk_weights.push_back(known && divisor > 0.0 ? terms[static_cast<size_t>(slot)] / divisor
-                                                           : 0.0);
+      result.topk_weights.push_back(
+          known && divisor > 0.0 ? terms[static_cast<size_t>(slot)] / divisor : 0.0);
     }
   }
   return result;
@@ -297,7 +311,8 @@ std::vector<RouteModel> make_route_models() {
   steps = {};
   steps.softmax_over_chosen = true;
   add({"M1-SOFTMAX-CHOSEN", "m1.weights", "weights",
-       "Without `renormalize` the softmax runs over all logits of the row, not over the chosen ones."},
+       "Without `renormalize` the softmax runs over all logits of the row, not over the chosen "
+       "ones."},
       steps);
   steps = {};
   steps.renormalize = 0;
@@ -307,19 +322,20 @@ std::vector<RouteModel> make_route_models() {
   steps = {};
   steps.exp_only = true;
   steps.renormalize = 0;
-  add({"M1-NO-DIVISOR", "m1.weights", "weights", "The weights are not divided by the sum of the row."},
+  add({"M1-NO-DIVISOR", "m1.weights", "weights",
+       "The weights are not divided by the sum of the row."},
       steps);
   steps = {};
   steps.key = [](float logit) {
     return std::isnan(logit) ? std::numeric_limits<double>::infinity() : static_cast<double>(logit);
   };
-  add({"M1-NAN-FIRST", "m1.topk", "top-k", "NaN ranks below every number; here it is chosen first."},
+  add({"M1-NAN-FIRST", "m1.topk", "top-k",
+       "NaN ranks below every number; here it is chosen first."},
       steps);
   for (const int seen : {32, 128, 256, 512}) {
-    static const char* const kSentences[] = {"Experts from 32 on are never chosen.",
-                                             "Experts from 128 on are never chosen.",
-                                             "Experts from 256 on are never chosen.",
-                                             "Experts from 512 on are never chosen."};
+    static const char* const kSentences[] = {
+        "Experts from 32 on are never chosen.", "Experts from 128 on are never chosen.",
+        "Experts from 256 on are never chosen.", "Experts from 512 on are never chosen."};
     const int index = seen == 32 ? 0 : seen == 128 ? 1 : seen == 256 ? 2 : 3;
     steps = {};
     steps.experts_seen = seen;
@@ -328,9 +344,11 @@ std::vector<RouteModel> make_route_models() {
   models.push_back({{"M1-SAME-EXPERT", "m1.topk", "top-k",
                      "The same expert is chosen for every slot: strike out what is taken."},
                     [](const RouteProblem& p) {
-                      Routing r = oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, false);
+                      Routing r =
+                          oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, false);
                       for (size_t i = 0; i < r.topk_ids.size(); ++i) {
-                        const size_t first = i / static_cast<size_t>(p.top_k) * static_cast<size_t>(p.top_k);
+                        const size_t first =
+                            i / static_cast<size_t>(p.top_k) * static_cast<size_t>(p.top_k);
                         r.topk_ids[i] = r.topk_ids[first];
                         r.topk_weights[i] = r.topk_weights[first];
                         if (p.renormalize) r.topk_weights[i] = 1.0 / p.top_k;

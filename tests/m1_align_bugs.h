@@ -1,5 +1,5 @@
-// Bug models of m1_align: what each known mistake would output. When an output is wrong and a model says
-// the same, the model's sentence is the diagnosis.
+// Bug models of m1_align: what each known mistake would output. When an output is wrong and a model
+// says the same, the model's sentence is the diagnosis.
 #pragma once
 
 #include <functional>

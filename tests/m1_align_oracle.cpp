@@ -59,18 +59,16 @@ Routing route(const std::vector<float>& logits,
   return routing;
 }
 
-Alignment align(const std::vector<int32_t>& topk_ids,
-                int num_tokens,
-                int top_k,
-                int num_experts,
-                int block_m) {
+Alignment align(
+    const std::vector<int32_t>& topk_ids, int num_tokens, int top_k, int num_experts, int block_m) {
   const size_t capacity = align_capacity(num_tokens, top_k, num_experts, block_m);
   const int32_t pad = num_tokens * top_k;
   Alignment result;
   for (int32_t expert = 0; expert < num_experts; ++expert) {
     const size_t first = result.sorted_token_ids.size();
     for (size_t flat_id = 0; flat_id < topk_ids.size(); ++flat_id) {
-      if (topk_ids[flat_id] == expert) result.sorted_token_ids.push_back(static_cast<int32_t>(flat_id));
+      if (topk_ids[flat_id] == expert)
+        result.sorted_token_ids.push_back(static_cast<int32_t>(flat_id));
     }
     while ((result.sorted_token_ids.size() - first) % static_cast<size_t>(block_m) != 0) {
       result.sorted_token_ids.push_back(pad);

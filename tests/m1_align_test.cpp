@@ -1,5 +1,5 @@
-// Tests of m1_align: cases, and how an output is judged. The expected output is computed here, in the
-// parent, after the child has answered.
+// Tests of m1_align: cases, and how an output is judged. The expected output is computed here, in
+// the parent, after the child has answered.
 #include <drills/m1_align.h>
 
 #include <algorithm>
@@ -105,7 +105,8 @@ oracle::Alignment canonical(oracle::Alignment a, int block_m) {
     size_t last = first;
     while (last < a.expert_ids.size() && a.expert_ids[last] == a.expert_ids[first]) ++last;
     const auto row = [&](size_t block) {
-      return a.sorted_token_ids.begin() + static_cast<std::ptrdiff_t>(block * static_cast<size_t>(block_m));
+      return a.sorted_token_ids.begin() +
+             static_cast<std::ptrdiff_t>(block * static_cast<size_t>(block_m));
     };
     std::sort(row(first), row(last));
     first = last;
@@ -123,10 +124,13 @@ struct Share {
     wrong += got != want ? 1 : 0;
     explained += got != want && got == said ? 1 : 0;
   }
-  bool names_it() const { return wrong > 0 && agreed * 100 >= all * 99 && explained * 100 >= wrong * 99; }
+  bool names_it() const {
+    return wrong > 0 && agreed * 100 >= all * 99 && explained * 100 >= wrong * 99;
+  }
 };
 
-bool explains(const oracle::Alignment& got, const oracle::Alignment& want,
+bool explains(const oracle::Alignment& got,
+              const oracle::Alignment& want,
               const oracle::Alignment& said) {
   Share share;
   for (size_t i = 0; i < want.sorted_token_ids.size(); ++i) {
@@ -140,7 +144,8 @@ bool explains(const oracle::Alignment& got, const oracle::Alignment& want,
 }
 
 // What can be said without a model: the first difference of each output.
-std::vector<std::string> differences(const oracle::Alignment& got, const oracle::Alignment& want,
+std::vector<std::string> differences(const oracle::Alignment& got,
+                                     const oracle::Alignment& want,
                                      int32_t pad) {
   std::vector<std::string> lines;
   if (got.num_tokens_post_padded != want.num_tokens_post_padded) {
@@ -158,10 +163,11 @@ std::vector<std::string> differences(const oracle::Alignment& got, const oracle:
       unwritten += a[i] == kPoison ? 1 : 0;
     }
     if (count == 0) return;
-    lines.push_back(std::string(name) + ": " + std::to_string(count) + " of " +
-                    std::to_string(a.size()) + " wrong; first [" + std::to_string(first) + "]: got " +
-                    (a[first] == kPoison ? "nothing (never written)" : std::to_string(a[first])) +
-                    ", want " + std::to_string(b[first]) + (b[first] == pad ? " (the pad id)" : ""));
+    lines.push_back(
+        std::string(name) + ": " + std::to_string(count) + " of " + std::to_string(a.size()) +
+        " wrong; first [" + std::to_string(first) + "]: got " +
+        (a[first] == kPoison ? "nothing (never written)" : std::to_string(a[first])) + ", want " +
+        std::to_string(b[first]) + (b[first] == pad ? " (the pad id)" : ""));
     if (unwritten > 0 && unwritten < count) {
       lines.back() += "; " + std::to_string(unwritten) + " never written";
     }
@@ -193,14 +199,15 @@ Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
       oracle::align(p.topk_ids, p.num_tokens, p.top_k, p.num_experts, p.block_m), p.block_m);
   // Sorted by the true labels where the labels are right; a wrong label is an error by itself.
   got = canonical(got, p.block_m);
-  if (got.num_tokens_post_padded == want.num_tokens_post_padded && got.expert_ids == want.expert_ids &&
-      got.sorted_token_ids == want.sorted_token_ids) {
+  if (got.num_tokens_post_padded == want.num_tokens_post_padded &&
+      got.expert_ids == want.expert_ids && got.sorted_token_ids == want.sorted_token_ids) {
     return {};
   }
   const auto evidence = differences(got, want, p.num_tokens * p.top_k);
   std::vector<judge::Mistake> mistakes;
   for (const bugs::AlignModel& model : bugs::align_models()) {
-    if (explains(got, want, canonical(model.output(p), p.block_m))) mistakes.push_back(model.mistake);
+    if (explains(got, want, canonical(model.output(p), p.block_m)))
+      mistakes.push_back(model.mistake);
   }
   return mistakes.empty() ? judge::wrong("The alignment is wrong.", evidence)
                           : judge::wrong(mistakes, evidence);
@@ -228,8 +235,8 @@ class M1Align : public testing::TestWithParam<AlignCase> {};
 TEST_P(M1Align, SortsFlatIdsByExpert) {
   const AlignCase& c = GetParam();
   Verdict early;
-  const int64_t bytes = judge::Suite::get().ask_value(
-      1, {c.num_tokens, c.top_k, c.num_experts, c.block_m}, early);
+  const int64_t bytes =
+      judge::Suite::get().ask_value(1, {c.num_tokens, c.top_k, c.num_experts, c.block_m}, early);
   if (bytes < 0 || bytes > (int64_t{1} << 30)) {
     if (early.pass()) early = judge::wrong("align_workspace_bytes asks for more than 1 GiB.");
   }
@@ -249,7 +256,16 @@ TEST_P(M1Align, SortsFlatIdsByExpert) {
 
 // ---- route
 
-enum class Logits { kNormal, kTies, kNegative, kInfinities, kSomeNan, kAllNan, kHuge, kSmallSpread };
+enum class Logits {
+  kNormal,
+  kTies,
+  kNegative,
+  kInfinities,
+  kSomeNan,
+  kAllNan,
+  kHuge,
+  kSmallSpread
+};
 
 struct RouteCase {
   const char* group;
@@ -295,18 +311,34 @@ RouteProblem make_route(const RouteCase& c, uint64_t seed) {
     const int pick = random.integer(0, 9);
     float logit = 2.0f * normal;
     switch (c.logits) {
-      case Logits::kNormal: break;
-      case Logits::kSmallSpread: logit = 0.01f * normal; break;
-      case Logits::kTies: logit = pick < 2 ? -0.0f : static_cast<float>(pick % 3); break;
-      case Logits::kNegative: logit = -1.0f - std::fabs(normal); break;
-      case Logits::kInfinities: logit = pick < 2 ? kInfinity : pick < 5 ? -kInfinity : normal; break;
-      case Logits::kSomeNan: logit = pick < 6 ? kNan : normal; break;
-      case Logits::kAllNan: logit = kNan; break;
-      case Logits::kHuge: logit = 1e38f * normal; break;
+      case Logits::kNormal:
+        break;
+      case Logits::kSmallSpread:
+        logit = 0.01f * normal;
+        break;
+      case Logits::kTies:
+        logit = pick < 2 ? -0.0f : static_cast<float>(pick % 3);
+        break;
+      case Logits::kNegative:
+        logit = -1.0f - std::fabs(normal);
+        break;
+      case Logits::kInfinities:
+        logit = pick < 2 ? kInfinity : pick < 5 ? -kInfinity : normal;
+        break;
+      case Logits::kSomeNan:
+        logit = pick < 6 ? kNan : normal;
+        break;
+      case Logits::kAllNan:
+        logit = kNan;
+        break;
+      case Logits::kHuge:
+        logit = 1e38f * normal;
+        break;
     }
     p.logits.push_back(logit);
   }
-  // The last expert is the best of every second token, so that one that is never looked at is missed.
+  // The last expert is the best of every second token, so that one that is never looked at is
+  // missed.
   if (c.logits == Logits::kNormal) {
     for (int token = 0; token < c.num_tokens; token += 2) {
       p.logits[static_cast<size_t>((token + 1) * c.num_experts - 1)] = 9.0f;
@@ -329,8 +361,8 @@ Call call_route(const RouteProblem& p, bool refused) {
   return call;
 }
 
-// Relative, since a weight of 1e-20 is as good as one of 0.3; expf and the sum of up to 1024 terms in fp32
-// cost a few 1e-6. Below 1e-30 the fp32 result may be subnormal or flushed to 0.
+// Relative, since a weight of 1e-20 is as good as one of 0.3; expf and the sum of up to 1024 terms
+// in fp32 cost a few 1e-6. Below 1e-30 the fp32 result may be subnormal or flushed to 0.
 bool weight_is_right(float got, double want) {
   return std::fabs(static_cast<double>(got) - want) <= 2e-5 * want + 1e-30;
 }
@@ -351,10 +383,10 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
                          ", want " + std::to_string(want.topk_ids[i]));
     }
     if (!weight_is_right(weights[i], want.topk_weights[i]) && wrong_weights++ == 0) {
-      evidence.push_back("first wrong topk_weights" + place +
-                         (weights[i] == kPoisonWeight ? "nothing (never written)"
-                                                      : std::to_string(weights[i])) +
-                         ", want " + std::to_string(want.topk_weights[i]));
+      evidence.push_back(
+          "first wrong topk_weights" + place +
+          (weights[i] == kPoisonWeight ? "nothing (never written)" : std::to_string(weights[i])) +
+          ", want " + std::to_string(want.topk_weights[i]));
     }
   }
   if (wrong_ids + wrong_weights == 0) return {};
@@ -386,8 +418,9 @@ TEST_P(M1Route, ChoosesTheLargestLogits) {
   const RouteCase& c = GetParam();
   judge::StageCase<RouteProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
-  stage_case.shape = "route T=" + std::to_string(c.num_tokens) + " E=" + std::to_string(c.num_experts) +
-                     " K=" + std::to_string(c.top_k) + (c.renormalize ? " renormalize" : "");
+  stage_case.shape = "route T=" + std::to_string(c.num_tokens) +
+                     " E=" + std::to_string(c.num_experts) + " K=" + std::to_string(c.top_k) +
+                     (c.renormalize ? " renormalize" : "");
   stage_case.refused = c.refused;
   stage_case.make = [&](uint64_t seed) { return make_route(c, seed); };
   stage_case.call = [&](const RouteProblem& p) { return call_route(p, c.refused); };
@@ -406,9 +439,9 @@ std::vector<Case> cases_of(const Case (&all)[N], const std::string& group) {
 }
 const auto name_of_case = [](const auto& info) { return std::string(info.param.name); };
 
-#define INSTANTIATE_GROUP(group)                                                               \
-  INSTANTIATE_TEST_SUITE_P(group, M1Route, testing::ValuesIn(cases_of(kRouteCases, #group)),   \
-                           name_of_case);                                                      \
+#define INSTANTIATE_GROUP(group)                                                             \
+  INSTANTIATE_TEST_SUITE_P(group, M1Route, testing::ValuesIn(cases_of(kRouteCases, #group)), \
+                           name_of_case);                                                    \
   INSTANTIATE_TEST_SUITE_P(group, M1Align, testing::ValuesIn(cases_of(kAlignCases, #group)), \
                            name_of_case)
 INSTANTIATE_GROUP(tiny);

@@ -12,16 +12,16 @@ using oracle::GemmProblem;
 const judge::Mistake kPadRowsStored = {
     "M2-PADSTORE", "m2.store", "store",
     "Padding rows are stored: flat id T*top_k is one row behind the end of out. Skip them."};
-const judge::Mistake kColumnsSpill = {
-    "M2-NSPILL", "m2.store", "store",
-    "Columns at or behind N are stored and spill into the next row: mask the store with column < N."};
+const judge::Mistake kColumnsSpill = {"M2-NSPILL", "m2.store", "store",
+                                      "Columns at or behind N are stored and spill into the next "
+                                      "row: mask the store with column < N."};
 const judge::Mistake kOffset32 = {
     "M2-INT32", "m2.load", "load",
     "expert * N * D does not fit 32 bits: form the offset in int64_t."};
-const judge::Mistake kNoEarlyExit = {
-    "M2-NOEXIT", "m2.early_exit", "expert",
-    "Blocks at or behind num_tokens_post_padded must return: they worked on what an older batch left in "
-    "the tables."};
+const judge::Mistake kNoEarlyExit = {"M2-NOEXIT", "m2.early_exit", "expert",
+                                     "Blocks at or behind num_tokens_post_padded must return: they "
+                                     "worked on what an older batch left in "
+                                     "the tables."};
 const judge::Mistake kUninitialised = {
     "M2-NAN", "m2.mainloop", "mainloop",
     "NaN where every input is a number: shared memory is read before its copy has arrived. Is a "
@@ -41,7 +41,9 @@ Matrix for_routed(const GemmProblem& p, Value value) {
   return out;
 }
 
-int expert_of(const GemmProblem& p, int flat_id) { return p.topk_ids[static_cast<size_t>(flat_id)]; }
+int expert_of(const GemmProblem& p, int flat_id) {
+  return p.topk_ids[static_cast<size_t>(flat_id)];
+}
 
 int row_of(const GemmProblem& p, int flat_id) {
   return p.rows_are_slots ? flat_id : flat_id / p.top_k;
@@ -56,21 +58,22 @@ Matrix with_rows(const GemmProblem& p, int64_t (*row)(const GemmProblem&, int)) 
 Matrix with_expert(const GemmProblem& p, int (*expert)(const GemmProblem&, int)) {
   return for_routed(p, [&](int flat_id, int column) {
     const int e = expert(p, flat_id);
-    return oracle::dot(p, row_of(p, flat_id), std::clamp(e, p.first_expert, p.num_experts - 1), column,
-                       p.depth);
+    return oracle::dot(p, row_of(p, flat_id), std::clamp(e, p.first_expert, p.num_experts - 1),
+                       column, p.depth);
   });
 }
 
 // Row r of the output is what belongs to the flat id in row r of the sorted table.
 Matrix stored_in_sorted_order(const GemmProblem& p) {
-  Matrix out = {p.num_ids(), p.n,
-                std::vector<double>(static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n),
-                                    kUntouched)};
+  Matrix out = {
+      p.num_ids(), p.n,
+      std::vector<double>(static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n), kUntouched)};
   for (int row = 0; row < std::min(p.num_tokens_post_padded, p.num_ids()); ++row) {
     const int flat_id = p.sorted_token_ids[static_cast<size_t>(row)];
     if (flat_id >= p.num_ids()) continue;
     for (int column = 0; column < p.n; ++column) {
-      out.values[static_cast<size_t>(row) * static_cast<size_t>(p.n) + static_cast<size_t>(column)] =
+      out.values[static_cast<size_t>(row) * static_cast<size_t>(p.n) +
+                 static_cast<size_t>(column)] =
           oracle::dot(p, row_of(p, flat_id), expert_of(p, flat_id), column, p.depth);
     }
   }
@@ -96,12 +99,14 @@ Matrix weights_transposed(const GemmProblem& p) {
   return for_routed(p, [&](int flat_id, int column) {
     const size_t slab = static_cast<size_t>(p.n) * static_cast<size_t>(p.depth);
     const auto* w = p.w.data() + static_cast<size_t>(expert_of(p, flat_id) - p.first_expert) * slab;
-    const auto* a = p.a.data() + static_cast<size_t>(row_of(p, flat_id)) * static_cast<size_t>(p.depth);
+    const auto* a =
+        p.a.data() + static_cast<size_t>(row_of(p, flat_id)) * static_cast<size_t>(p.depth);
     double sum = 0.0;
     for (int d = 0; d < p.depth; ++d) {
-      sum += static_cast<double>(judge::to_float(a[d])) *
-             static_cast<double>(judge::to_float(
-                 w[static_cast<size_t>(d) * static_cast<size_t>(p.n) + static_cast<size_t>(column)]));
+      sum +=
+          static_cast<double>(judge::to_float(a[d])) *
+          static_cast<double>(judge::to_float(
+              w[static_cast<size_t>(d) * static_cast<size_t>(p.n) + static_cast<size_t>(column)]));
     }
     return sum;
   });
@@ -117,10 +122,10 @@ Matrix depth_not_masked(const GemmProblem& p, int block_k) {
   return for_routed(p, [&](int flat_id, int column) {
     const auto depth = static_cast<size_t>(p.depth);
     const size_t a = static_cast<size_t>(row_of(p, flat_id)) * depth;
-    const size_t w = (static_cast<size_t>(expert_of(p, flat_id) - p.first_expert) *
-                          static_cast<size_t>(p.n) +
-                      static_cast<size_t>(column)) *
-                     depth;
+    const size_t w =
+        (static_cast<size_t>(expert_of(p, flat_id) - p.first_expert) * static_cast<size_t>(p.n) +
+         static_cast<size_t>(column)) *
+        depth;
     double sum = 0.0;
     for (size_t d = 0; d < static_cast<size_t>(end); ++d) {
       sum += element(p.a, a + d) * element(p.w, w + d);
@@ -156,7 +161,8 @@ std::vector<GemmModel> make_models() {
                        std::function<Matrix(const GemmProblem&)> output) {
     models.push_back({{code, region, note, sentence}, std::move(output)});
   };
-  add("M2-ZERO", "m2.multiply", "mainloop", "The output is zero everywhere: nothing was accumulated.",
+  add("M2-ZERO", "m2.multiply", "mainloop",
+      "The output is zero everywhere: nothing was accumulated.",
       [](const GemmProblem& p) { return for_routed(p, [](int, int) { return 0.0; }); });
   add("M2-NOTHING", "m2.store", "store", "out was never written.",
       [](const GemmProblem& p) { return for_routed(p, [](int, int) { return kUntouched; }); });
@@ -171,9 +177,8 @@ std::vector<GemmModel> make_models() {
       "GEMM2 used flat_id / top_k as the row of h; h has one row per (token, slot), so the row is "
       "flat_id itself. Now every slot reads another token's rows.",
       [](const GemmProblem& p) {
-        return with_rows(p, [](const GemmProblem& q, int flat_id) -> int64_t {
-          return flat_id / q.top_k;
-        });
+        return with_rows(
+            p, [](const GemmProblem& q, int flat_id) -> int64_t { return flat_id / q.top_k; });
       });
   add("M2-SLOT0-OF-TOKEN", "m2.gather", "gather",
       "GEMM2 read slot 0 of the token for every slot; the row of h is flat_id itself.",
@@ -194,7 +199,8 @@ std::vector<GemmModel> make_models() {
       "The rows are right but stored in sorted order; row flat_id of out is where each belongs.",
       stored_in_sorted_order);
   add("M2-EXPERT0", "m2.early_exit", "expert",
-      "Every block used the expert of the first block: read expert_ids[pid_m], one for each M block.",
+      "Every block used the expert of the first block: read expert_ids[pid_m], one for each M "
+      "block.",
       [](const GemmProblem& p) { return with_expert(p, first_block_expert); });
   add("M2-EXPERT-ZERO", "m2.early_exit", "expert",
       "Every block used expert 0: read expert_ids[pid_m], one for each M block.",
@@ -203,9 +209,8 @@ std::vector<GemmModel> make_models() {
       });
   add("M2-EXPERTNEXT", "m2.early_exit", "expert", "Each block used the expert after its own.",
       [](const GemmProblem& p) {
-        return with_expert(p, [](const GemmProblem& q, int flat_id) {
-          return expert_of(q, flat_id) + 1;
-        });
+        return with_expert(
+            p, [](const GemmProblem& q, int flat_id) { return expert_of(q, flat_id) + 1; });
       });
   for (const int block_k : {16, 32, 64, 128}) {
     add("M2-DTAIL", "m2.mainloop", "mainloop",
@@ -219,7 +224,8 @@ std::vector<GemmModel> make_models() {
   }
   for (const int block_n : {16, 32, 64, 128}) {
     add("M2-NTAIL", "m2.store", "store",
-        "The last columns are never written: round the number of column tiles up and mask with column "
+        "The last columns are never written: round the number of column tiles up and mask with "
+        "column "
         "< N.",
         [block_n](const GemmProblem& p) { return column_tail_dropped(p, block_n); });
   }

@@ -18,15 +18,15 @@ struct GemmProblem {
   int depth = 0;
   int block_m = 0;
   bool rows_are_slots = false;
-  std::vector<int32_t> topk_ids;            // [T, K]
-  std::vector<judge::Bf16> a;               // [T, D] or [T*K, D]
-  std::vector<judge::Bf16> w;               // [E, N, D]
-  std::vector<int32_t> sorted_token_ids;    // [capacity]
-  std::vector<int32_t> expert_ids;          // [capacity / block_m]
+  std::vector<int32_t> topk_ids;          // [T, K]
+  std::vector<judge::Bf16> a;             // [T, D] or [T*K, D]
+  std::vector<judge::Bf16> w;             // [E, N, D]
+  std::vector<int32_t> sorted_token_ids;  // [capacity]
+  std::vector<int32_t> expert_ids;        // [capacity / block_m]
   int32_t num_tokens_post_padded = 0;
-  bool exact = false;                       // sums are exact integers
-  bool stale_tail = false;                  // the tables behind the end hold an older, larger batch
-  int first_expert = 0;                     // w holds the experts from this one on (sparse cases)
+  bool exact = false;       // sums are exact integers
+  bool stale_tail = false;  // the tables behind the end hold an older, larger batch
+  int first_expert = 0;     // w holds the experts from this one on (sparse cases)
 
   int num_ids() const { return num_tokens * top_k; }
   int rows_of_a() const { return rows_are_slots ? num_ids() : num_tokens; }

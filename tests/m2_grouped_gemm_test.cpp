@@ -1,4 +1,5 @@
-// Tests of m2_grouped_gemm: cases in three data regimes, judged row by row against double precision.
+// Tests of m2_grouped_gemm: cases in three data regimes, judged row by row against double
+// precision.
 #include <drills/m2_grouped_gemm.h>
 
 #include <algorithm>
@@ -46,7 +47,8 @@ struct GemmCase {
   Load load;
   Data data;
   bool refused = false;
-  bool stale_tail = false;  // tables behind num_tokens_post_padded still hold an older, larger batch
+  bool stale_tail =
+      false;  // tables behind num_tokens_post_padded still hold an older, larger batch
 };
 
 constexpr Rows kTokens = Rows::kTokens;
@@ -69,8 +71,10 @@ constexpr GemmCase kCases[] = {
     {"edge", "d_tail", kSlots, 9, 2, 4, 64, 72, 16, Load::kUniform, Data::kNormal},
     {"edge", "d_tail_long", kTokens, 9, 2, 4, 24, 264, 32, Load::kUniform, Data::kExact},
     {"edge", "long_sums", kTokens, 12, 2, 2, 16, 512, 16, Load::kUniform, Data::kPositive},
-    {"edge", "every_second_expert_empty", kTokens, 20, 2, 9, 32, 32, 16, Load::kEvenOnly, Data::kExact},
-    {"edge", "one_expert_named_by_all", kSlots, 20, 2, 4, 32, 32, 16, Load::kOneExpert, Data::kExact},
+    {"edge", "every_second_expert_empty", kTokens, 20, 2, 9, 32, 32, 16, Load::kEvenOnly,
+     Data::kExact},
+    {"edge", "one_expert_named_by_all", kSlots, 20, 2, 4, 32, 32, 16, Load::kOneExpert,
+     Data::kExact},
     {"edge", "last_expert_named_by_all", kTokens, 10, 2, 8, 32, 32, 16, Load::kLastExpert,
      Data::kExact},
     {"edge", "ids_out_of_range", kSlots, 24, 3, 6, 32, 32, 16, Load::kUnrouted, Data::kExact},
@@ -148,8 +152,11 @@ GemmProblem make_problem(const GemmCase& c, uint64_t seed) {
   return p;
 }
 
-// Behind the end of the tables: what a larger batch would have left there, all of it legal to look at.
-void leave_stale_tail(const GemmProblem& p, std::vector<int32_t>& ids, std::vector<int32_t>& experts) {
+// Behind the end of the tables: what a larger batch would have left there, all of it legal to look
+// at.
+void leave_stale_tail(const GemmProblem& p,
+                      std::vector<int32_t>& ids,
+                      std::vector<int32_t>& experts) {
   for (size_t row = static_cast<size_t>(p.num_tokens_post_padded); row < ids.size(); ++row) {
     ids[row] = static_cast<int32_t>(row % static_cast<size_t>(p.num_ids()));
     experts[row / static_cast<size_t>(p.block_m)] = p.topk_ids[0];
@@ -160,17 +167,18 @@ Call call_of(const GemmProblem& p) {
   std::vector<int32_t> ids = p.sorted_token_ids;
   std::vector<int32_t> experts = p.expert_ids;
   if (p.stale_tail) leave_stale_tail(p, ids, experts);
-  // What lies behind x in memory: NaN for every row that a flat id used as a row would reach, and for a
-  // tile that reads on behind the last row.
+  // What lies behind x in memory: NaN for every row that a flat id used as a row would reach, and
+  // for a tile that reads on behind the last row.
   constexpr size_t kTile = 128;
   const size_t behind =
       static_cast<size_t>(p.num_ids() - p.rows_of_a()) * static_cast<size_t>(p.depth) + kTile;
   Call call;
   call.operation = 0;
-  call.integers = {p.num_tokens, p.top_k, p.num_experts, p.n, p.depth, p.block_m,
-                   p.rows_are_slots ? 1 : 0};
+  call.integers = {p.num_tokens, p.top_k,   p.num_experts,           p.n,
+                   p.depth,      p.block_m, p.rows_are_slots ? 1 : 0};
   call.buffers = {
-      judge::output<Bf16>("out", static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n), kPoison),
+      judge::output<Bf16>("out", static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n),
+                          kPoison),
       judge::input("a", p.a, std::vector<Bf16>(behind, kNan)),
       judge::input("w", p.w, std::vector<Bf16>(kTile, kNan)),
       judge::input("sorted_token_ids", ids),
@@ -181,7 +189,8 @@ Call call_of(const GemmProblem& p) {
 
 std::vector<uint8_t> routed_rows(const GemmProblem& p) {
   std::vector<uint8_t> routed;
-  for (int flat_id = 0; flat_id < p.num_ids(); ++flat_id) routed.push_back(p.routed(flat_id) ? 1 : 0);
+  for (int flat_id = 0; flat_id < p.num_ids(); ++flat_id)
+    routed.push_back(p.routed(flat_id) ? 1 : 0);
   return routed;
 }
 
@@ -204,8 +213,8 @@ std::vector<std::string> shape_of_error(const GemmProblem& p, const judge::Diffe
   lines.push_back("wrong: " + rows);
   if (!d.columns.empty() && static_cast<int>(d.columns.size()) < p.n) {
     lines.back() += "; columns " + std::to_string(d.columns.front()) + " to " +
-                    std::to_string(d.columns.back()) + ", " + std::to_string(d.columns.size()) + " of " +
-                    std::to_string(p.n);
+                    std::to_string(d.columns.back()) + ", " + std::to_string(d.columns.size()) +
+                    " of " + std::to_string(p.n);
   }
   const auto share = [&](int64_t count, const char* what) {
     if (count > 0) lines.push_back(std::to_string(count) + " of the wrong values " + what);
@@ -220,13 +229,13 @@ Verdict judge_untouched_rows(const GemmProblem& p, const std::vector<Bf16>& out)
   for (int flat_id = 0; flat_id < p.num_ids(); ++flat_id) {
     if (p.routed(flat_id)) continue;
     for (int column = 0; column < p.n; ++column) {
-      const Bf16 got =
-          out[static_cast<size_t>(flat_id) * static_cast<size_t>(p.n) + static_cast<size_t>(column)];
+      const Bf16 got = out[static_cast<size_t>(flat_id) * static_cast<size_t>(p.n) +
+                           static_cast<size_t>(column)];
       if (got == kPoison) continue;
-      Verdict verdict = judge::wrong(
-          "A row of out without a routed flat id was written.",
-          {"flat id " + std::to_string(flat_id) + " has no expert, yet out[" + std::to_string(flat_id) +
-           "][" + std::to_string(column) + "] changed"});
+      Verdict verdict =
+          judge::wrong("A row of out without a routed flat id was written.",
+                       {"flat id " + std::to_string(flat_id) + " has no expert, yet out[" +
+                        std::to_string(flat_id) + "][" + std::to_string(column) + "] changed"});
       verdict.code = "M2-UNROUTED";
       verdict.region = "m2.store";
       verdict.note = "store";
@@ -237,8 +246,10 @@ Verdict judge_untouched_rows(const GemmProblem& p, const std::vector<Bf16>& out)
 }
 
 // The mistakes that would give what `out` holds.
-std::vector<judge::Mistake> explaining(const GemmProblem& p, const std::vector<Bf16>& out,
-                                       const judge::Matrix& want, const judge::Difference& difference) {
+std::vector<judge::Mistake> explaining(const GemmProblem& p,
+                                       const std::vector<Bf16>& out,
+                                       const judge::Matrix& want,
+                                       const judge::Difference& difference) {
   const auto judged = routed_rows(p);
   auto mistakes = judge::explaining(bugs::gemm_models(), p, out, want, difference, judged,
                                     {"out", kPoison, p.exact});
@@ -271,8 +282,8 @@ Verdict judge_output(const GemmProblem& p, const Outputs& outputs) {
                           : judge::wrong(mistakes, evidence);
 }
 
-// Writes outside `out`: named by the values if they say more, else padding rows (they reach one row behind
-// the end) or columns behind N.
+// Writes outside `out`: named by the values if they say more, else padding rows (they reach one row
+// behind the end) or columns behind N.
 Verdict explain_memory(const GemmProblem& p, const Outputs* outputs, Verdict verdict) {
   if (verdict.outside_of != "out" || outputs == nullptr) return verdict;
   const auto out = outputs->values<Bf16>(0);
@@ -313,8 +324,14 @@ const auto name_of_case = [](const auto& info) { return std::string(info.param.n
 
 INSTANTIATE_TEST_SUITE_P(tiny, M2GroupedGemm, testing::ValuesIn(cases_of("tiny")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(edge, M2GroupedGemm, testing::ValuesIn(cases_of("edge")), name_of_case);
-INSTANTIATE_TEST_SUITE_P(random, M2GroupedGemm, testing::ValuesIn(cases_of("random")), name_of_case);
-INSTANTIATE_TEST_SUITE_P(refused, M2GroupedGemm, testing::ValuesIn(cases_of("refused")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(random,
+                         M2GroupedGemm,
+                         testing::ValuesIn(cases_of("random")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(refused,
+                         M2GroupedGemm,
+                         testing::ValuesIn(cases_of("refused")),
+                         name_of_case);
 
 // ---- Offsets past 2^31. The arrays are sparse: only the parts that are used exist on our side.
 
@@ -370,11 +387,13 @@ judge::HostBuffer last_part(judge::HostBuffer buffer, uint64_t elements) {
 }
 
 Call call_far(const GemmProblem& p) {
-  const auto count = [](int64_t a, int64_t b, int64_t c) { return static_cast<uint64_t>(a * b * c); };
+  const auto count = [](int64_t a, int64_t b, int64_t c) {
+    return static_cast<uint64_t>(a * b * c);
+  };
   Call call;
   call.operation = 0;
-  call.integers = {p.num_tokens, p.top_k, p.num_experts, p.n, p.depth, p.block_m,
-                   p.rows_are_slots ? 1 : 0};
+  call.integers = {p.num_tokens, p.top_k,   p.num_experts,           p.n,
+                   p.depth,      p.block_m, p.rows_are_slots ? 1 : 0};
   call.buffers = {last_part(judge::output<Bf16>("out", static_cast<size_t>(p.n), kPoison),
                             count(p.num_ids(), p.n, 1)),
                   last_part(judge::input("a", p.a), count(p.rows_of_a(), p.depth, 1)),
@@ -419,14 +438,15 @@ TEST_P(M2FarOffsets, NeedInt64) {
   judge::run_case(stage_case);
 }
 
-INSTANTIATE_TEST_SUITE_P(far, M2FarOffsets, testing::ValuesIn(kFarCases),
-                         [](const auto& far) { return std::string(far.param.name); });
+INSTANTIATE_TEST_SUITE_P(far, M2FarOffsets, testing::ValuesIn(kFarCases), [](const auto& far) {
+  return std::string(far.param.name);
+});
 
 }  // namespace
 }  // namespace moe
 
 int main(int argc, char** argv) {
-  return moe::judge::stage_main(argc, argv, "m2_grouped_gemm",
-                                {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop",
-                                 "m2.store"});
+  return moe::judge::stage_main(
+      argc, argv, "m2_grouped_gemm",
+      {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop", "m2.store"});
 }

@@ -19,11 +19,8 @@ enum class Load {
   kAscending,   // flat_id % E
 };
 
-inline std::vector<int32_t> make_topk_ids(Load load,
-                                          int num_tokens,
-                                          int top_k,
-                                          int num_experts,
-                                          uint64_t seed) {
+inline std::vector<int32_t> make_topk_ids(
+    Load load, int num_tokens, int top_k, int num_experts, uint64_t seed) {
   judge::Random random(seed);
   std::vector<int32_t> ids;
   const int step = load == Load::kEvenOnly ? 2 : 1;

@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of the same name: 8-bit floating point, bit for bit as CUDA converts it.
-// Left out: halves as a class (__half), e8m0, and conversions from and to integers.
+// Stands in for CUDA's header of the same name: 8-bit floating point, bit for bit as CUDA converts
+// it. Left out: halves as a class (__half), e8m0, and conversions from and to integers.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -33,8 +33,8 @@ inline const Fp8Format& fp8_format(__nv_fp8_interpretation_t interpretation) {
 inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x,
                                                 __nv_saturation_t saturate,
                                                 __nv_fp8_interpretation_t interpretation) {
-  return emulator::fp8_from_float(
-      x, emulator::fp8_format(interpretation), saturate == __NV_SATFINITE);
+  return emulator::fp8_from_float(x, emulator::fp8_format(interpretation),
+                                  saturate == __NV_SATFINITE);
 }
 inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x,
                                                  __nv_saturation_t saturate,
@@ -70,60 +70,59 @@ inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x,
           __nv_cvt_fp8_to_halfraw(high, interpretation).x};
 }
 
-// ---- The classes: __nv_fp8_e4m3, its pair __nv_fp8x2_e4m3 and its four __nv_fp8x4_e4m3. As in CUDA
-// every conversion is explicit, saturates, and rounds to nearest even.
-#define EMULATOR_FP8_TYPES(NAME, INTERPRETATION, FORMAT)                                       \
-  struct __nv_fp8_##NAME {                                                                     \
-    __nv_fp8_storage_t __x;                                                                    \
-                                                                                               \
-    __nv_fp8_##NAME() = default;                                                               \
-    explicit __nv_fp8_##NAME(float f)                                                          \
-        : __x(__nv_cvt_float_to_fp8(f, __NV_SATFINITE, INTERPRETATION)) {}                     \
-    explicit __nv_fp8_##NAME(double f)                                                         \
-        : __x(__nv_cvt_double_to_fp8(f, __NV_SATFINITE, INTERPRETATION)) {}                    \
-    explicit __nv_fp8_##NAME(__nv_bfloat16 f) : __nv_fp8_##NAME(static_cast<float>(f)) {}      \
-    explicit operator float() const { return emulator::fp8_to_float(__x, emulator::FORMAT); }  \
-    explicit operator double() const {                                                         \
-      return static_cast<double>(emulator::fp8_to_float(__x, emulator::FORMAT));               \
-    }                                                                                          \
-    explicit operator __nv_bfloat16() const {                                                  \
-      return __nv_bfloat16(emulator::fp8_to_float(__x, emulator::FORMAT));                     \
-    }                                                                                          \
-  };                                                                                           \
-                                                                                               \
-  struct alignas(2) __nv_fp8x2_##NAME {                                                        \
-    __nv_fp8x2_storage_t __x;                                                                  \
-                                                                                               \
-    __nv_fp8x2_##NAME() = default;                                                             \
-    explicit __nv_fp8x2_##NAME(float2 f)                                                       \
-        : __x(__nv_cvt_float2_to_fp8x2(f, __NV_SATFINITE, INTERPRETATION)) {}                  \
-    explicit __nv_fp8x2_##NAME(__nv_bfloat162 f)                                               \
-        : __nv_fp8x2_##NAME(__bfloat1622float2(f)) {}                                          \
-    explicit operator float2() const {                                                         \
+// ---- The classes: __nv_fp8_e4m3, its pair __nv_fp8x2_e4m3 and its four __nv_fp8x4_e4m3. As in
+// CUDA every conversion is explicit, saturates, and rounds to nearest even.
+#define EMULATOR_FP8_TYPES(NAME, INTERPRETATION, FORMAT)                                         \
+  struct __nv_fp8_##NAME {                                                                       \
+    __nv_fp8_storage_t __x;                                                                      \
+                                                                                                 \
+    __nv_fp8_##NAME() = default;                                                                 \
+    explicit __nv_fp8_##NAME(float f)                                                            \
+        : __x(__nv_cvt_float_to_fp8(f, __NV_SATFINITE, INTERPRETATION)) {}                       \
+    explicit __nv_fp8_##NAME(double f)                                                           \
+        : __x(__nv_cvt_double_to_fp8(f, __NV_SATFINITE, INTERPRETATION)) {}                      \
+    explicit __nv_fp8_##NAME(__nv_bfloat16 f) : __nv_fp8_##NAME(static_cast<float>(f)) {}        \
+    explicit operator float() const { return emulator::fp8_to_float(__x, emulator::FORMAT); }    \
+    explicit operator double() const {                                                           \
+      return static_cast<double>(emulator::fp8_to_float(__x, emulator::FORMAT));                 \
+    }                                                                                            \
+    explicit operator __nv_bfloat16() const {                                                    \
+      return __nv_bfloat16(emulator::fp8_to_float(__x, emulator::FORMAT));                       \
+    }                                                                                            \
+  };                                                                                             \
+                                                                                                 \
+  struct alignas(2) __nv_fp8x2_##NAME {                                                          \
+    __nv_fp8x2_storage_t __x;                                                                    \
+                                                                                                 \
+    __nv_fp8x2_##NAME() = default;                                                               \
+    explicit __nv_fp8x2_##NAME(float2 f)                                                         \
+        : __x(__nv_cvt_float2_to_fp8x2(f, __NV_SATFINITE, INTERPRETATION)) {}                    \
+    explicit __nv_fp8x2_##NAME(__nv_bfloat162 f) : __nv_fp8x2_##NAME(__bfloat1622float2(f)) {}   \
+    explicit operator float2() const {                                                           \
       return {emulator::fp8_to_float(static_cast<unsigned char>(__x & 0xffu), emulator::FORMAT), \
-              emulator::fp8_to_float(static_cast<unsigned char>(__x >> 8), emulator::FORMAT)}; \
-    }                                                                                          \
-  };                                                                                           \
-                                                                                               \
-  struct alignas(4) __nv_fp8x4_##NAME {                                                        \
-    __nv_fp8x4_storage_t __x;                                                                  \
-                                                                                               \
-    __nv_fp8x4_##NAME() = default;                                                             \
-    explicit __nv_fp8x4_##NAME(float4 f)                                                       \
+              emulator::fp8_to_float(static_cast<unsigned char>(__x >> 8), emulator::FORMAT)};   \
+    }                                                                                            \
+  };                                                                                             \
+                                                                                                 \
+  struct alignas(4) __nv_fp8x4_##NAME {                                                          \
+    __nv_fp8x4_storage_t __x;                                                                    \
+                                                                                                 \
+    __nv_fp8x4_##NAME() = default;                                                               \
+    explicit __nv_fp8x4_##NAME(float4 f)                                                         \
         : __x(static_cast<__nv_fp8x4_storage_t>(__nv_fp8x2_##NAME(float2{f.z, f.w}).__x) << 16 | \
-              __nv_fp8x2_##NAME(float2{f.x, f.y}).__x) {}                                      \
-    explicit __nv_fp8x4_##NAME(__nv_bfloat162 low, __nv_bfloat162 high)                        \
-        : __nv_fp8x4_##NAME(float4{static_cast<float>(low.x), static_cast<float>(low.y),       \
-                                   static_cast<float>(high.x), static_cast<float>(high.y)}) {} \
-    explicit operator float4() const {                                                         \
-      __nv_fp8x2_##NAME low;                                                                   \
-      __nv_fp8x2_##NAME high;                                                                  \
-      low.__x = static_cast<__nv_fp8x2_storage_t>(__x & 0xffffu);                              \
-      high.__x = static_cast<__nv_fp8x2_storage_t>(__x >> 16);                                 \
-      const float2 a = static_cast<float2>(low);                                               \
-      const float2 b = static_cast<float2>(high);                                              \
-      return {a.x, a.y, b.x, b.y};                                                             \
-    }                                                                                          \
+              __nv_fp8x2_##NAME(float2{f.x, f.y}).__x) {}                                        \
+    explicit __nv_fp8x4_##NAME(__nv_bfloat162 low, __nv_bfloat162 high)                          \
+        : __nv_fp8x4_##NAME(float4{static_cast<float>(low.x), static_cast<float>(low.y),         \
+                                   static_cast<float>(high.x), static_cast<float>(high.y)}) {}   \
+    explicit operator float4() const {                                                           \
+      __nv_fp8x2_##NAME low;                                                                     \
+      __nv_fp8x2_##NAME high;                                                                    \
+      low.__x = static_cast<__nv_fp8x2_storage_t>(__x & 0xffffu);                                \
+      high.__x = static_cast<__nv_fp8x2_storage_t>(__x >> 16);                                   \
+      const float2 a = static_cast<float2>(low);                                                 \
+      const float2 b = static_cast<float2>(high);                                                \
+      return {a.x, a.y, b.x, b.y};                                                               \
+    }                                                                                            \
   };
 
 EMULATOR_FP8_TYPES(e4m3, __NV_E4M3, kE4m3)

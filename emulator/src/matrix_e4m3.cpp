@@ -1,5 +1,6 @@
-// mma.sync on e4m3 codes. The registers of a warp are [slot][lane]; lane 4g + t holds columns 4t .. 4t + 3
-// of row g, so that each slot is an 8 x 16 tile of codes, row-major (of B: of its transpose).
+// mma.sync on e4m3 codes. The registers of a warp are [slot][lane]; lane 4g + t holds columns 4t ..
+// 4t + 3 of row g, so that each slot is an 8 x 16 tile of codes, row-major (of B: of its
+// transpose).
 #include <emulator/fp8.h>
 
 #include <array>

@@ -1,5 +1,6 @@
-// What cuBLAS needs for the same FLOPs as one dense GEMM each: the roof that a grouped GEMM is compared
-// with. Same clock as the stages: graph replay between events, L2 flushed, random data, median.
+// What cuBLAS needs for the same FLOPs as one dense GEMM each: the roof that a grouped GEMM is
+// compared with. Same clock as the stages: graph replay between events, L2 flushed, random data,
+// median.
 //   cublas_baseline T K H I
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
@@ -45,8 +46,8 @@ double time_gemm(cublasHandle_t handle, cudaStream_t stream, int rows, int n, in
   const float one = 1.0f;
   const float zero = 0.0f;
   const auto multiply = [&] {
-    check(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, rows, depth, &one, w, CUDA_R_16BF, depth, a,
-                       CUDA_R_16BF, depth, &zero, out, CUDA_R_16BF, n, CUBLAS_COMPUTE_32F,
+    check(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, rows, depth, &one, w, CUDA_R_16BF,
+                       depth, a, CUDA_R_16BF, depth, &zero, out, CUDA_R_16BF, n, CUBLAS_COMPUTE_32F,
                        CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   };
@@ -74,7 +75,8 @@ double time_gemm(cublasHandle_t handle, cudaStream_t stream, int rows, int n, in
     if (i >= 3) times.push_back(1000.0f * milliseconds);
   }
   std::nth_element(times.begin(), times.begin() + kReplays / 2, times.end());
-  for (void* memory : {static_cast<void*>(a), static_cast<void*>(w), static_cast<void*>(out), flush}) {
+  for (void* memory :
+       {static_cast<void*>(a), static_cast<void*>(w), static_cast<void*>(out), flush}) {
     check(cudaFree(memory), "cudaFree");
   }
   return static_cast<double>(times[kReplays / 2]);
@@ -98,7 +100,8 @@ int main(int argc, char** argv) {
   const double first = time_gemm(handle, stream, rows, 2 * intermediate, hidden);
   const double second = time_gemm(handle, stream, rows, hidden, intermediate);
   const double flops = 2.0 * rows * hidden * intermediate;
-  std::printf("  cuBLAS   GEMM1 %9.1f us  %6.1f TFLOPS   GEMM2 %9.1f us  %6.1f TFLOPS   both %.1f us\n",
-              first, 2.0 * flops / first * 1e-6, second, flops / second * 1e-6, first + second);
+  std::printf(
+      "  cuBLAS   GEMM1 %9.1f us  %6.1f TFLOPS   GEMM2 %9.1f us  %6.1f TFLOPS   both %.1f us\n",
+      first, 2.0 * flops / first * 1e-6, second, flops / second * 1e-6, first + second);
   return 0;
 }

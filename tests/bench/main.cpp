@@ -1,6 +1,7 @@
-// bench_stage: times a stage on a GPU. Each side is a child of its own; they take turns on the same data, and what
-// was timed is judged.
-//   bench_stage --stage STEM --shape A [--solution RUNNER] [--mine RUNNER] [--rounds N] [--report FILE]
+// bench_stage: times a stage on a GPU. Each side is a child of its own; they take turns on the same
+// data, and what was timed is judged.
+//   bench_stage --stage STEM --shape A [--solution RUNNER] [--mine RUNNER] [--rounds N] [--report
+//   FILE]
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,22 +70,22 @@ int64_t ask(judge::Child& child, uint32_t operation, const std::vector<int64_t>&
 }
 
 void print(const TimedCall& call, const Side& side, const std::string& verdict, std::FILE* report) {
-  std::vector<float> us = side.us.count(call.what) != 0 ? side.us.at(call.what) : std::vector<float>{};
+  std::vector<float> us =
+      side.us.count(call.what) != 0 ? side.us.at(call.what) : std::vector<float>{};
   std::sort(us.begin(), us.end());
   const double middle = static_cast<double>(median(us));
   const double low = us.empty() ? 0.0 : static_cast<double>(us[us.size() / 10]);
   const double high = us.empty() ? 0.0 : static_cast<double>(us[us.size() - 1 - us.size() / 10]);
-  std::printf("  %-8s %-9s %9.1f us  (%.1f to %.1f, %zu runs)", call.what.c_str(), side.name.c_str(),
-              middle, low, high, us.size());
+  std::printf("  %-8s %-9s %9.1f us  (%.1f to %.1f, %zu runs)", call.what.c_str(),
+              side.name.c_str(), middle, low, high, us.size());
   if (call.flops > 0.0 && middle > 0.0) std::printf("  %6.1f TFLOPS", call.flops / middle * 1e-6);
   if (middle > 0.0) std::printf("  %7.1f GB/s", call.bytes / middle * 1e-3);
   std::printf("  %s\n", verdict.c_str());
   if (report == nullptr) return;
-  const nlohmann::ordered_json line = {{"what", call.what},       {"side", side.name},
-                                       {"median_us", middle},     {"p10_us", low},
-                                       {"p90_us", high},          {"runs", us.size()},
-                                       {"flops", call.flops},     {"bytes", call.bytes},
-                                       {"verdict", verdict}};
+  const nlohmann::ordered_json line = {
+      {"what", call.what},   {"side", side.name},   {"median_us", middle},
+      {"p10_us", low},       {"p90_us", high},      {"runs", us.size()},
+      {"flops", call.flops}, {"bytes", call.bytes}, {"verdict", verdict}};
   std::fprintf(report, "%s\n", line.dump().c_str());
 }
 
@@ -104,9 +105,10 @@ int run(const Options& options) {
               shape->num_tokens, shape->num_experts, shape->top_k, shape->hidden_size,
               shape->intermediate_size);
   bool right = true;
-  const auto calls = timed_calls(options.stage, *shape, [&](uint32_t operation, const auto& integers) {
-    return ask(*sides[0].child, operation, integers);
-  });
+  const auto calls =
+      timed_calls(options.stage, *shape, [&](uint32_t operation, const auto& integers) {
+        return ask(*sides[0].child, operation, integers);
+      });
   for (const TimedCall& call : calls) {
     std::map<std::string, std::string> verdicts;
     for (int round = 0; round < options.rounds; ++round) {
@@ -135,7 +137,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   moe::bench::Options options;
   if (!moe::bench::parse(argc, argv, options)) {
-    std::fprintf(stderr, "usage: %s --stage STEM --shape A [--solution RUNNER] [--mine RUNNER]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s --stage STEM --shape A [--solution RUNNER] [--mine RUNNER]\n",
+                 argv[0]);
     return 2;
   }
   return moe::bench::run(options);

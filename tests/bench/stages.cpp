@@ -1,5 +1,5 @@
-// What is timed for each stage, and how a few rows of its outputs are judged: from the generated inputs,
-// value by value, in double.
+// What is timed for each stage, and how a few rows of its outputs are judged: from the generated
+// inputs, value by value, in double.
 #include <drills/m1_align.h>
 
 #include <cmath>
@@ -23,18 +23,23 @@ constexpr uint64_t kSeedX = 11, kSeedLogits = 12, kSeedW13 = 13, kSeedW2 = 14, k
 constexpr int kSampledRows = 6;
 constexpr uint32_t kLayerOperation = 100;  // tests/runner/layer_operation.h
 
-float x_scale() { return 1.0f; }
-float w_scale(int depth) { return 1.0f / std::sqrt(static_cast<float>(depth)); }
+float x_scale() {
+  return 1.0f;
+}
+float w_scale(int depth) {
+  return 1.0f / std::sqrt(static_cast<float>(depth));
+}
 
 double bf16_of(uint64_t seed, uint64_t index, float scale) {
-  return static_cast<double>(judge::to_float(
-      judge::to_bf16(static_cast<double>(generated_value(seed, index, scale)))));
+  return static_cast<double>(
+      judge::to_float(judge::to_bf16(static_cast<double>(generated_value(seed, index, scale)))));
 }
 
 std::vector<double> generated_row(uint64_t seed, uint64_t row, int width, float scale) {
   std::vector<double> values;
   for (int d = 0; d < width; ++d) {
-    values.push_back(bf16_of(seed, row * static_cast<uint64_t>(width) + static_cast<uint64_t>(d), scale));
+    values.push_back(
+        bf16_of(seed, row * static_cast<uint64_t>(width) + static_cast<uint64_t>(d), scale));
   }
   return values;
 }
@@ -44,8 +49,8 @@ std::vector<double> times_expert(const std::vector<double>& a, uint64_t seed, in
   const auto depth = static_cast<int>(a.size());
   std::vector<double> out;
   for (int column = 0; column < n; ++column) {
-    const uint64_t row = static_cast<uint64_t>(expert) * static_cast<uint64_t>(n) +
-                         static_cast<uint64_t>(column);
+    const uint64_t row =
+        static_cast<uint64_t>(expert) * static_cast<uint64_t>(n) + static_cast<uint64_t>(column);
     const std::vector<double> w = generated_row(seed, row, depth, w_scale(depth));
     double sum = 0.0;
     for (int d = 0; d < depth; ++d) sum += a[static_cast<size_t>(d)] * w[static_cast<size_t>(d)];
@@ -80,7 +85,9 @@ Routed routed(const Shape& s, int block_m) {
 
 // Rows of a bf16 output, judged by the gates of the stage.
 std::function<Verdict(const std::vector<Bytes>&)> judge_rows(
-    std::vector<int64_t> rows, int columns, judge::Gates gates,
+    std::vector<int64_t> rows,
+    int columns,
+    judge::Gates gates,
     std::function<std::vector<double>(int64_t)> want) {
   return [=](const std::vector<Bytes>& samples) {
     judge::Matrix reference = {static_cast<int64_t>(rows.size()), columns, {}};
@@ -91,8 +98,8 @@ std::function<Verdict(const std::vector<Bytes>&)> judge_rows(
       const auto values = judge::values_of<Bf16>(samples[i]);
       got.insert(got.end(), values.begin(), values.end());
     }
-    const auto difference = judge::compare(got, reference, std::vector<uint8_t>(rows.size(), 1), 0xffff,
-                                           false, gates);
+    const auto difference =
+        judge::compare(got, reference, std::vector<uint8_t>(rows.size(), 1), 0xffff, false, gates);
     if (difference.right) return Verdict{};
     return judge::wrong("the timed output is wrong", {judge::describe(difference, "sampled rows")});
   };
@@ -125,14 +132,16 @@ std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
   route.what = "route";
   route.bytes = 4.0 * s.num_tokens * s.num_experts + 8.0 * static_cast<double>(ids);
   route.integers = {s.num_tokens, s.num_experts, s.top_k, 1};
-  route.buffers = {uninitialised(4 * ids), uninitialised(4 * ids),
-                   generated(Fill::kGeneratedFloat,
-                             static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.num_experts),
-                             kSeedLogits, 1.0f)};
+  route.buffers = {
+      uninitialised(4 * ids), uninitialised(4 * ids),
+      generated(Fill::kGeneratedFloat,
+                static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.num_experts),
+                kSeedLogits, 1.0f)};
   route.samples = {{0, 0, 4 * ids}};
   route.judge = [want = r.routing.topk_ids](const std::vector<Bytes>& samples) {
-    return judge::values_of<int32_t>(samples[0]) == want ? Verdict{}
-                                                         : judge::wrong("the timed output is wrong");
+    return judge::values_of<int32_t>(samples[0]) == want
+               ? Verdict{}
+               : judge::wrong("the timed output is wrong");
   };
   TimedCall align;
   align.what = "align";
@@ -142,7 +151,8 @@ std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
   align.buffers = {uninitialised(4 * r.table.sorted_token_ids.size()),
                    uninitialised(4 * r.table.expert_ids.size()), uninitialised(4),
                    image(r.routing.topk_ids), uninitialised(static_cast<uint64_t>(bytes))};
-  align.bytes = 8.0 * static_cast<double>(ids) + 4.0 * static_cast<double>(r.table.sorted_token_ids.size());
+  align.bytes =
+      8.0 * static_cast<double>(ids) + 4.0 * static_cast<double>(r.table.sorted_token_ids.size());
   align.samples = {{1, 0, 4 * r.table.expert_ids.size()}, {2, 0, 4}};
   align.judge = [want = r.table](const std::vector<Bytes>& samples) {
     const bool right = judge::values_of<int32_t>(samples[0]) == want.expert_ids &&
@@ -168,16 +178,18 @@ TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
   TimedCall call;
   call.what = slots ? "GEMM2" : "GEMM1";
   call.flops = 2.0 * static_cast<double>(ids) * n * depth;
-  call.bytes = 2.0 * (static_cast<double>(elements(rows_of_a, depth)) +
-                      static_cast<double>(r.experts_hit) * n * depth + static_cast<double>(ids) * n);
+  call.bytes =
+      2.0 * (static_cast<double>(elements(rows_of_a, depth)) +
+             static_cast<double>(r.experts_hit) * n * depth + static_cast<double>(ids) * n);
   call.integers = {s.num_tokens, s.top_k, s.num_experts, n, depth, block_m, slots ? 1 : 0};
-  call.buffers = {uninitialised(2 * elements(ids, n)),
-                  generated(Fill::kGeneratedBf16, elements(rows_of_a, depth), seed_a, x_scale()),
-                  generated(Fill::kGeneratedBf16,
-                            elements(static_cast<uint64_t>(s.num_experts), n, depth), seed_w,
-                            w_scale(depth)),
-                  image(r.table.sorted_token_ids), image(r.table.expert_ids),
-                  image(std::vector<int32_t>{r.table.num_tokens_post_padded})};
+  call.buffers = {
+      uninitialised(2 * elements(ids, n)),
+      generated(Fill::kGeneratedBf16, elements(rows_of_a, depth), seed_a, x_scale()),
+      generated(Fill::kGeneratedBf16, elements(static_cast<uint64_t>(s.num_experts), n, depth),
+                seed_w, w_scale(depth)),
+      image(r.table.sorted_token_ids),
+      image(r.table.expert_ids),
+      image(std::vector<int32_t>{r.table.num_tokens_post_padded})};
   const std::vector<int64_t> rows = sampled_rows(static_cast<int64_t>(ids));
   sample_rows(call, 0, rows, n);
   call.judge = judge_rows(rows, n, {}, [=, ids_of = r.routing.topk_ids](int64_t flat_id) {
@@ -245,7 +257,9 @@ TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
 
 }  // namespace
 
-std::vector<TimedCall> timed_calls(const std::string& stem, const Shape& shape, const AskValue& ask) {
+std::vector<TimedCall> timed_calls(const std::string& stem,
+                                   const Shape& shape,
+                                   const AskValue& ask) {
   if (stem == "m1_align") return calls_of_m1(shape, ask);
   if (stem == "m2_grouped_gemm") {
     return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};

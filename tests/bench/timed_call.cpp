@@ -43,7 +43,9 @@ TimedBuffer generated(protocol::Fill fill, uint64_t elements, uint64_t seed, flo
   return {fill, elements * size, seed, scale, {}};
 }
 
-TimedBuffer uninitialised(uint64_t bytes) { return {protocol::Fill::kPoison, bytes, 0, 0.0f, {}}; }
+TimedBuffer uninitialised(uint64_t bytes) {
+  return {protocol::Fill::kPoison, bytes, 0, 0.0f, {}};
+}
 
 float median(std::vector<float> values) {
   if (values.empty()) return 0.0f;

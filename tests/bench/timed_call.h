@@ -19,11 +19,12 @@ struct Shape {
   int intermediate_size;
 };
 
-// The shapes of the published figures: A is Qwen3-30B-A3B with 64 experts, B with its 128; C Mixtral 8x7B.
+// The shapes of the published figures: A is Qwen3-30B-A3B with 64 experts, B with its 128; C
+// Mixtral 8x7B.
 inline constexpr Shape kShapes[] = {
-    {"A", 4096, 64, 8, 2048, 768},    {"B", 4096, 128, 8, 2048, 768},
+    {"A", 4096, 64, 8, 2048, 768},        {"B", 4096, 128, 8, 2048, 768},
     {"B16384", 16384, 128, 8, 2048, 768}, {"B1024", 1024, 128, 8, 2048, 768},
-    {"B256", 256, 128, 8, 2048, 768}, {"C", 4096, 8, 2, 4096, 14336},
+    {"B256", 256, 128, 8, 2048, 768},     {"C", 4096, 8, 2, 4096, 14336},
     {"C1024", 1024, 8, 2, 4096, 14336},
 };
 
@@ -54,9 +55,9 @@ struct TimedSample {
 };
 
 struct TimedCall {
-  std::string what;      // "GEMM1"
-  double flops = 0.0;    // on real rows
-  double bytes = 0.0;    // at least
+  std::string what;    // "GEMM1"
+  double flops = 0.0;  // on real rows
+  double bytes = 0.0;  // at least
   uint32_t operation = 0;
   std::vector<int64_t> integers;
   std::vector<TimedBuffer> buffers;
@@ -77,6 +78,8 @@ float median(std::vector<float> values);
 
 // What is timed for a stage. `workspace_bytes(operation, integers)` asks the runner.
 using AskValue = std::function<int64_t(uint32_t, const std::vector<int64_t>&)>;
-std::vector<TimedCall> timed_calls(const std::string& stem, const Shape& shape, const AskValue& ask);
+std::vector<TimedCall> timed_calls(const std::string& stem,
+                                   const Shape& shape,
+                                   const AskValue& ask);
 
 }  // namespace moe::bench

@@ -7,6 +7,7 @@ int main() {
   layout::check_matrices();
   layout::check_warp();
   layout::check_values();
+  layout::check_fp8();
   layout::check_captures();
   std::printf("all: %d wrong\n", layout::g_wrong);
   return layout::g_wrong == 0 ? 0 : 1;

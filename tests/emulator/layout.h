@@ -48,6 +48,7 @@ __host__ __device__ inline unsigned hash(unsigned x) {
 void check_matrices();  // layout_matrix.cu
 void check_warp();      // layout_warp.cu
 void check_values();    // layout_values.cu
+void check_fp8();       // layout_fp8.cu
 void check_captures();  // layout_capture.cu
 
 }  // namespace layout

@@ -1,5 +1,5 @@
-// bf16.h: bf16 values on the host, as bits. Written from the definition and apart from the emulator's
-// header, so that an error in one of them shows.
+// bf16.h: bf16 values on the host, as bits. Written from the definition and apart from the
+// emulator's header, so that an error in one of them shows.
 #pragma once
 
 #include <cmath>
@@ -39,6 +39,8 @@ inline Bf16 to_bf16(double value) {
   return static_cast<uint16_t>(sign | (bits >> 16));
 }
 
-inline bool is_nan(Bf16 bits) { return (bits & 0x7fff) > 0x7f80; }
+inline bool is_nan(Bf16 bits) {
+  return (bits & 0x7fff) > 0x7f80;
+}
 
 }  // namespace moe::judge

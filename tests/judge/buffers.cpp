@@ -11,26 +11,31 @@ constexpr size_t kRedZone = 4096;
 constexpr size_t kLargestRedZone = 256 * 1024;
 constexpr size_t kAlignment = 256;
 
-size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t rounded_up(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 void fill_random(unsigned char* begin, size_t count, Random& random) {
   for (size_t i = 0; i < count; ++i) begin[i] = static_cast<unsigned char>(random.bits());
 }
 
-// Behind an array a stray write may go as far as the array is long (rows stored in padded order), and is
-// better caught than left to corrupt something else.
+// Behind an array a stray write may go as far as the array is long (rows stored in padded order),
+// and is better caught than left to corrupt something else.
 size_t red_zone_behind(const HostBuffer& buffer) {
   return std::clamp(rounded_up(buffer.payload.size()), kRedZone, kLargestRedZone);
 }
 
 // Where the payload lies in the image of a buffer (sparse ones have no red zones: their range is
 // surrounded by the rest of the array).
-size_t payload_position(const HostBuffer& buffer) { return buffer.sparse_bytes > 0 ? 0 : kRedZone; }
+size_t payload_position(const HostBuffer& buffer) {
+  return buffer.sparse_bytes > 0 ? 0 : kRedZone;
+}
 
 size_t image_size(const HostBuffer& buffer) {
   if (buffer.null) return 0;
   if (buffer.sparse_bytes > 0) return buffer.payload.size();
-  return kRedZone + rounded_up(buffer.payload.size() + buffer.tail.size()) + red_zone_behind(buffer);
+  return kRedZone + rounded_up(buffer.payload.size() + buffer.tail.size()) +
+         red_zone_behind(buffer);
 }
 
 // `first` and `last`: positions in the image of the changed bytes outside the payload.

@@ -23,9 +23,9 @@ using Bytes = std::vector<unsigned char>;
 struct HostBuffer {
   std::string name;
   Role role = Role::kInput;
-  Bytes payload;             // the filled range of it, when sparse
+  Bytes payload;  // the filled range of it, when sparse
   Bytes tail;
-  Bytes poison;              // pattern that repeats over an output, one element long
+  Bytes poison;                // pattern that repeats over an output, one element long
   uint64_t sparse_bytes = 0;   // whole payload, when sparse
   uint64_t sparse_offset = 0;  // where in it the filled range starts
   bool null = false;           // the function gets nullptr
@@ -54,8 +54,14 @@ HostBuffer input(std::string name, const std::vector<T>& values, const std::vect
 template <class T>
 HostBuffer output(std::string name, size_t count, T poison) {
   const std::vector<T> one = {poison};
-  return {std::move(name), Role::kOutput, bytes_of(std::vector<T>(count, poison)), {}, bytes_of(one),
-          0, 0, false};
+  return {std::move(name),
+          Role::kOutput,
+          bytes_of(std::vector<T>(count, poison)),
+          {},
+          bytes_of(one),
+          0,
+          0,
+          false};
 }
 
 HostBuffer workspace(std::string name, size_t bytes, uint64_t seed);
@@ -74,7 +80,8 @@ struct Images {
 };
 Images images_of(const Call& call, uint64_t seed);
 
-// Compares the images after a call with those before: red zones, tails and inputs must be unchanged.
+// Compares the images after a call with those before: red zones, tails and inputs must be
+// unchanged.
 Verdict check_untouched(const Call& call, const Images& before, const Bytes& after);
 
 // The payload of buffer `index` (its filled range) after the call.

@@ -25,9 +25,9 @@ constexpr rlim_t kFileLimit = 16u << 20;
 
 // The child gets a small environment: nothing that steers the test program, no preloaded libraries.
 std::vector<std::string> child_environment() {
-  constexpr std::string_view kAllowed[] = {"PATH=", "HOME=", "TMPDIR=", "LANG=", "CUDA_", "NVIDIA_",
-                                           "EMULATOR_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
-                                           "LD_LIBRARY_PATH="};
+  constexpr std::string_view kAllowed[] = {
+      "PATH=",   "HOME=",     "TMPDIR=",       "LANG=",          "CUDA_",
+      "NVIDIA_", "EMULATOR_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LD_LIBRARY_PATH="};
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -39,7 +39,8 @@ std::vector<std::string> child_environment() {
 }
 
 // Runs in the new process, between fork and exec.
-[[noreturn]] void become_runner(const char* path, char** environment, int socket, int report, int out) {
+[[noreturn]] void become_runner(
+    const char* path, char** environment, int socket, int report, int out) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};
@@ -115,7 +116,9 @@ std::string read_report(int fd) {
 
 }  // namespace
 
-Child::~Child() { stop(); }
+Child::~Child() {
+  stop();
+}
 
 bool Child::start() {
   int sockets[2];
@@ -137,8 +140,8 @@ bool Child::start() {
   return pid_ > 0;
 }
 
-// A child that only waits for requests ends by itself when its socket closes (a memory checker around it
-// then writes its summary); anything else is killed, with all that it started.
+// A child that only waits for requests ends by itself when its socket closes (a memory checker
+// around it then writes its summary); anything else is killed, with all that it started.
 void Child::stop() {
   if (pid_ < 0) return;
   shutdown(socket_, SHUT_RDWR);
@@ -225,7 +228,10 @@ bool Child::await_reply(Answer& answer, int limit_ms) {
   }
 }
 
-Answer Child::ask(protocol::Request request, const Images* images, const Images* replay, int limit_ms) {
+Answer Child::ask(protocol::Request request,
+                  const Images* images,
+                  const Images* replay,
+                  int limit_ms) {
   Answer answer;
   if (pid_ < 0 && !start()) std::abort();
   request.magic = protocol::kMagic;

@@ -1,4 +1,5 @@
-// child.h: the runner process as the tests see it: start, ask, wait with a limit, bury, start again.
+// child.h: the runner process as the tests see it: start, ask, wait with a limit, bury, start
+// again.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +15,10 @@ namespace moe::judge {
 struct Answer {
   enum class Kind { kReplied, kDied, kTimedOut, kProtocol } kind = Kind::kReplied;
   protocol::Reply reply = {};
-  Bytes after;          // images after the call, when replied
-  std::string death;    // "signal 11 (Segmentation fault)" or "status 0", when died
-  int exit_status = -1;   // when it exited by itself
-  std::string report;   // the emulator's last words, when died or timed out
+  Bytes after;           // images after the call, when replied
+  std::string death;     // "signal 11 (Segmentation fault)" or "status 0", when died
+  int exit_status = -1;  // when it exited by itself
+  std::string report;    // the emulator's last words, when died or timed out
 };
 
 class Child {
@@ -29,9 +30,9 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Sends one request and waits for its reply for at most `limit_ms`. Starts the child where there is
-  // none. After anything but a clean reply the child is gone.
-  // Replies of kTime come with request.result_file_bytes of samples instead of images.
+  // Sends one request and waits for its reply for at most `limit_ms`. Starts the child where there
+  // is none. After anything but a clean reply the child is gone. Replies of kTime come with
+  // request.result_file_bytes of samples instead of images.
   Answer ask(protocol::Request request, const Images* images, const Images* replay, int limit_ms);
   // Ends the child; the next request starts a new one.
   void stop();

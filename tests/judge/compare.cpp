@@ -26,13 +26,22 @@ double row_rms(const Matrix& matrix, int64_t row) {
 }
 
 // What the two types of output differ in; the first argument only chooses.
-double ulp_of(Bf16, double value) { return bf16_ulp(value); }
-double ulp_of(Fp32, double value) { return fp32_ulp(value); }
-float rounded_to(Bf16, double value) { return to_float(to_bf16(value)); }
-float rounded_to(Fp32, double value) { return to_float(to_fp32(value)); }
+double ulp_of(Bf16, double value) {
+  return bf16_ulp(value);
+}
+double ulp_of(Fp32, double value) {
+  return fp32_ulp(value);
+}
+float rounded_to(Bf16, double value) {
+  return to_float(to_bf16(value));
+}
+float rounded_to(Fp32, double value) {
+  return to_float(to_fp32(value));
+}
 
 template <class T>
-void note_wrong(Difference& d, int64_t row, int column, T got, double want, double ratio, T poison) {
+void note_wrong(
+    Difference& d, int64_t row, int column, T got, double want, double ratio, T poison) {
   if (d.wrong_elements++ == 0) {
     d.first_row = row;
     d.first_column = column;
@@ -46,8 +55,11 @@ void note_wrong(Difference& d, int64_t row, int column, T got, double want, doub
 }
 
 template <class T>
-Difference compare_values(const std::vector<T>& out, const Matrix& reference,
-                          const std::vector<uint8_t>& judged, T poison, bool exact,
+Difference compare_values(const std::vector<T>& out,
+                          const Matrix& reference,
+                          const std::vector<uint8_t>& judged,
+                          T poison,
+                          bool exact,
                           const Gates& gates) {
   Difference d;
   d.wrong.assign(out.size(), 0);
@@ -90,8 +102,12 @@ Difference compare_values(const std::vector<T>& out, const Matrix& reference,
 }
 
 template <class T>
-Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Difference& difference,
-                       const std::vector<uint8_t>& judged, T poison, double slack) {
+Agreement agreement_of(const std::vector<T>& out,
+                       const Matrix& model,
+                       const Difference& difference,
+                       const std::vector<uint8_t>& judged,
+                       T poison,
+                       double slack) {
   int64_t all = 0;
   int64_t agreed = 0;
   int64_t wrong = 0;
@@ -100,8 +116,8 @@ Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Dif
     if (judged[static_cast<size_t>(row)] == 0) continue;
     const double rms = row_rms(model, row);
     for (int c = 0; c < model.columns; ++c) {
-      const size_t index = static_cast<size_t>(row) * static_cast<size_t>(model.columns) +
-                           static_cast<size_t>(c);
+      const size_t index =
+          static_cast<size_t>(row) * static_cast<size_t>(model.columns) + static_cast<size_t>(c);
       const double said = model.at(row, c);
       if (said == kAnything) continue;
       const double got = to_float(out[index]);
@@ -129,23 +145,39 @@ Agreement agreement_of(const std::vector<T>& out, const Matrix& model, const Dif
 
 }  // namespace
 
-Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
-                   const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates) {
+Difference compare(const std::vector<Bf16>& out,
+                   const Matrix& reference,
+                   const std::vector<uint8_t>& judged,
+                   Bf16 poison,
+                   bool exact,
+                   const Gates& gates) {
   return compare_values(out, reference, judged, poison, exact, gates);
 }
 
-Difference compare(const std::vector<Fp32>& out, const Matrix& reference,
-                   const std::vector<uint8_t>& judged, Fp32 poison, bool exact, const Gates& gates) {
+Difference compare(const std::vector<Fp32>& out,
+                   const Matrix& reference,
+                   const std::vector<uint8_t>& judged,
+                   Fp32 poison,
+                   bool exact,
+                   const Gates& gates) {
   return compare_values(out, reference, judged, poison, exact, gates);
 }
 
-Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Bf16 poison, double slack) {
+Agreement agreement(const std::vector<Bf16>& out,
+                    const Matrix& model,
+                    const Difference& difference,
+                    const std::vector<uint8_t>& judged,
+                    Bf16 poison,
+                    double slack) {
   return agreement_of(out, model, difference, judged, poison, slack);
 }
 
-Agreement agreement(const std::vector<Fp32>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Fp32 poison, double slack) {
+Agreement agreement(const std::vector<Fp32>& out,
+                    const Matrix& model,
+                    const Difference& difference,
+                    const std::vector<uint8_t>& judged,
+                    Fp32 poison,
+                    double slack) {
   return agreement_of(out, model, difference, judged, poison, slack);
 }
 
@@ -153,8 +185,8 @@ std::string describe(const Difference& d, const std::string& name) {
   char text[256];
   if (d.wrong_elements == 0) {
     std::snprintf(text, sizeof text,
-                  "no single value is far off, but whole rows are: worst row %.2e, all %.2e", d.worst_row,
-                  d.total);
+                  "no single value is far off, but whole rows are: worst row %.2e, all %.2e",
+                  d.worst_row, d.total);
     return text;
   }
   char worst[64] = "NaN among them";

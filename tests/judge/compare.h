@@ -1,5 +1,5 @@
-// compare.h: when a matrix of bf16 or fp32 values is right. Gates are per row and per element, never a share of
-// elements; they are written as !(error <= gate), so that NaN never passes.
+// compare.h: when a matrix of bf16 or fp32 values is right. Gates are per row and per element,
+// never a share of elements; they are written as !(error <= gate), so that NaN never passes.
 #pragma once
 
 #include <cstdint>
@@ -37,25 +37,33 @@ struct Difference {
   int64_t judged_elements = 0;
   int64_t untouched = 0;  // wrong elements that still hold the poison
   int64_t nan = 0;
-  int64_t zero = 0;       // wrong elements that are 0
-  double worst = 0.0;     // largest error in units of what is allowed
+  int64_t zero = 0;    // wrong elements that are 0
+  double worst = 0.0;  // largest error in units of what is allowed
   int64_t first_row = -1;
   int first_column = -1;
   float first_got = 0.0f;
   double first_want = 0.0;
-  double total = 0.0;     // relative error of all rows
+  double total = 0.0;  // relative error of all rows
   double worst_row = 0.0;
-  std::vector<int64_t> rows;     // rows with a wrong element, or beyond the row gate
-  std::vector<int> columns;      // columns with a wrong element
-  std::vector<uint8_t> wrong;    // [rows, columns] flags
+  std::vector<int64_t> rows;   // rows with a wrong element, or beyond the row gate
+  std::vector<int> columns;    // columns with a wrong element
+  std::vector<uint8_t> wrong;  // [rows, columns] flags
   bool right = true;
 };
 
-// `judged[row]` says which rows count. With `exact`, out must equal the reference rounded to its type.
-Difference compare(const std::vector<Bf16>& out, const Matrix& reference,
-                   const std::vector<uint8_t>& judged, Bf16 poison, bool exact, const Gates& gates = {});
-Difference compare(const std::vector<Fp32>& out, const Matrix& reference,
-                   const std::vector<uint8_t>& judged, Fp32 poison, bool exact,
+// `judged[row]` says which rows count. With `exact`, out must equal the reference rounded to its
+// type.
+Difference compare(const std::vector<Bf16>& out,
+                   const Matrix& reference,
+                   const std::vector<uint8_t>& judged,
+                   Bf16 poison,
+                   bool exact,
+                   const Gates& gates = {});
+Difference compare(const std::vector<Fp32>& out,
+                   const Matrix& reference,
+                   const std::vector<uint8_t>& judged,
+                   Fp32 poison,
+                   bool exact,
                    const Gates& gates = kFp32Gates);
 
 // How far an output may be from the model that explains it, in units of the row's rms, besides two
@@ -70,10 +78,17 @@ struct Agreement {
   double on_wrong = 0.0;
   double on_all = 0.0;
 };
-Agreement agreement(const std::vector<Bf16>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Bf16 poison, double slack = kModelSlack);
-Agreement agreement(const std::vector<Fp32>& out, const Matrix& model, const Difference& difference,
-                    const std::vector<uint8_t>& judged, Fp32 poison,
+Agreement agreement(const std::vector<Bf16>& out,
+                    const Matrix& model,
+                    const Difference& difference,
+                    const std::vector<uint8_t>& judged,
+                    Bf16 poison,
+                    double slack = kModelSlack);
+Agreement agreement(const std::vector<Fp32>& out,
+                    const Matrix& model,
+                    const Difference& difference,
+                    const std::vector<uint8_t>& judged,
+                    Fp32 poison,
                     double slack = kFp32ModelSlack);
 
 // A value that no arithmetic gives: a model's word for "left as it was".

@@ -29,6 +29,8 @@ inline double fp32_ulp(double value) {
   return std::ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-inline bool is_nan(Fp32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+inline bool is_nan(Fp32 bits) {
+  return (bits & 0x7fffffffu) > 0x7f800000u;
+}
 
 }  // namespace moe::judge

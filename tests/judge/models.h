@@ -19,6 +19,10 @@ struct MatrixModel {
   std::function<Matrix(const Problem&)> output;
 };
 
+// Models cost time, and after a few failures it is known what to look for: false for a mistake that
+// none of the first failed cases named.
+bool worth_trying(const Mistake& mistake);
+
 // How wrong, and in which rows and columns.
 inline std::vector<std::string> shape_of_error(const Difference& d, const char* name, int columns) {
   std::vector<std::string> lines = {describe(d, name)};
@@ -77,6 +81,7 @@ std::vector<Mistake> explaining(const std::vector<MatrixModel<Problem>>& models,
   for (const double slack : {kModelExact, rules.slack}) {
     if (slack == kModelExact && !rules.exact) continue;
     for (const MatrixModel<Problem>& model : models) {
+      if (!worth_trying(model.mistake)) continue;
       const Matrix said = model.output(problem);
       const Agreement agreed = agreement(out, said, difference, judged, rules.poison, slack);
       const bool agrees = agreed.on_wrong >= 0.99 && agreed.on_all >= 0.99;

@@ -7,7 +7,8 @@
 namespace moe::judge {
 namespace {
 
-// Text of the child may hold anything: what is no UTF-8 becomes a replacement mark, never an exception.
+// Text of the child may hold anything: what is no UTF-8 becomes a replacement mark, never an
+// exception.
 std::string dump(const nlohmann::ordered_json& record) {
   return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "models.h"
+
 namespace moe::judge {
 namespace {
 
@@ -49,7 +51,9 @@ std::string code_of(const std::string& fault) {
   return kind;
 }
 
-std::string bounded(const char* text, size_t size) { return {text, strnlen(text, size)}; }
+std::string bounded(const char* text, size_t size) {
+  return {text, strnlen(text, size)};
+}
 
 }  // namespace
 
@@ -68,7 +72,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       continue;
     }
     if (i + 1 == argc) {
-      std::fprintf(stderr, "%s: unknown option, or no value behind it: %s\n", argv[0], option.c_str());
+      std::fprintf(stderr, "%s: unknown option, or no value behind it: %s\n", argv[0],
+                   option.c_str());
       return false;
     }
     const std::string value = argv[++i];
@@ -102,9 +107,11 @@ std::vector<Step> Suite::steps(size_t index) const {
   const Step reversed = {"reversed thread order", Kind::kCall, ThreadOrder::kReverse, 0};
   if (!full_) return {index % 2 == 0 ? forward : reversed};
   // The second call has other data, in the same process: what was kept from the first would show.
-  return {forward,
-          {"reversed thread order, second call with other data", Kind::kCall, ThreadOrder::kReverse, 1},
-          {"captured in a graph and replayed with other data", Kind::kReplay, ThreadOrder::kForward, 2}};
+  return {
+      forward,
+      {"reversed thread order, second call with other data", Kind::kCall, ThreadOrder::kReverse, 1},
+      {"captured in a graph and replayed with other data", Kind::kReplay, ThreadOrder::kForward,
+       2}};
 }
 
 uint64_t Suite::seed_of(const std::string& case_name, uint64_t data) const {
@@ -179,14 +186,16 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
   const std::string refusal = bounded(reply.refusal, sizeof reply.refusal);
   if (refused) {
     if (reply.call_status == kInvalidValue) return verdict;
-    return wrong("These arguments break a rule of the contract; return cudaErrorInvalidValue before any "
-                 "launch.",
-                 {"the rule: " + refusal, "the call returned " + status_name(0)});
+    return wrong(
+        "These arguments break a rule of the contract; return cudaErrorInvalidValue before any "
+        "launch.",
+        {"the rule: " + refusal, "the call returned " + status_name(0)});
   }
   if (step.kind == protocol::Kind::kReplay && reply.capture_status != kSuccess) {
-    Verdict capture = wrong("The call broke the capture of its stream: it waits, allocates, copies to the "
-                            "host or uses another stream.",
-                            {"capture ended with " + status_name(2)});
+    Verdict capture = wrong(
+        "The call broke the capture of its stream: it waits, allocates, copies to the "
+        "host or uses another stream.",
+        {"capture ended with " + status_name(2)});
     capture.code = "SYNC";
     return capture;
   }
@@ -202,8 +211,12 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
   return verdict;
 }
 
-Verdict Suite::run_step(const Step& step, const Call& call, const Call* captured, bool refused,
-                        Answer& answer, Images& images) {
+Verdict Suite::run_step(const Step& step,
+                        const Call& call,
+                        const Call* captured,
+                        bool refused,
+                        Answer& answer,
+                        Images& images) {
   protocol::Request request = {};
   request.kind = step.kind;
   request.order = step.order;
@@ -226,9 +239,13 @@ Verdict Suite::run_step(const Step& step, const Call& call, const Call* captured
   return verdict;
 }
 
-Verdict Suite::probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt) {
+Verdict Suite::probe(const Step& failed,
+                     const Call& call,
+                     Verdict verdict,
+                     const Attempt& attempt) {
   const bool unnamed = verdict.code.empty() || verdict.code == "OOB";
-  if (!unnamed || (verdict.state != State::kWrong && verdict.state != State::kCrash)) return verdict;
+  if (!unnamed || (verdict.state != State::kWrong && verdict.state != State::kCrash))
+    return verdict;
   const int deaths = deaths_;
   const int hangs = hangs_;
   const auto again = [&](const Step& step, bool zero_workspace) {
@@ -252,26 +269,31 @@ Verdict Suite::probe(const Step& failed, const Call& call, Verdict verdict, cons
       std::any_of(call.buffers.begin(), call.buffers.end(),
                   [](const HostBuffer& b) { return b.role == Role::kWorkspace && !b.null; });
   if (failed.data > 0 && passes(failed, false)) {
-    named("STATE", "Right in a fresh process, wrong after another call: something is kept between calls; "
-                   "reset it in every call.",
+    named("STATE",
+          "Right in a fresh process, wrong after another call: something is kept between calls; "
+          "reset it in every call.",
           "the same step alone passes");
   } else if (failed.kind == protocol::Kind::kReplay && passes(plain, false)) {
-    named("REPLAY", "Right when called, wrong when the captured graph is replayed with other data: values "
-                    "were read, or work was done, on the host.",
+    named("REPLAY",
+          "Right when called, wrong when the captured graph is replayed with other data: values "
+          "were read, or work was done, on the host.",
           "the same data in a plain call pass");
   } else if (has_workspace && passes(failed, true)) {
-    named("DIRTY", "The result depends on what was in the workspace before: clear your counters in every "
-                   "call.",
+    named("DIRTY",
+          "The result depends on what was in the workspace before: clear your counters in every "
+          "call.",
           "with a workspace of zeros the case passes");
   } else if (backend_ == "cpu") {
     const Verdict second = again(other, false);
     const bool differs = second.state == verdict.state && second.evidence != verdict.evidence;
     if (second.pass() || differs) {
-      named("RACE", "The result depends on the order of threads: a barrier is missing, or two threads write "
-                    "the same place.",
-            differs   ? "in the other thread order the result is wrong in another way"
-            : forward ? "the same case passes with threads in reversed order"
-                      : "the same case passes with threads in forward order");
+      named(
+          "RACE",
+          "The result depends on the order of threads: a barrier is missing, or two threads write "
+          "the same place.",
+          differs   ? "in the other thread order the result is wrong in another way"
+          : forward ? "the same case passes with threads in reversed order"
+                    : "the same case passes with threads in forward order");
     }
   }
   child_->stop();
@@ -280,7 +302,9 @@ Verdict Suite::probe(const Step& failed, const Call& call, Verdict verdict, cons
   return verdict;
 }
 
-int64_t Suite::ask_value(uint32_t operation, const std::vector<int64_t>& integers, Verdict& verdict) {
+int64_t Suite::ask_value(uint32_t operation,
+                         const std::vector<int64_t>& integers,
+                         Verdict& verdict) {
   protocol::Request request = {};
   request.kind = protocol::Kind::kValue;
   request.operation = operation;
@@ -305,7 +329,16 @@ void Suite::record(const CaseRecord& record, const Verdict& verdict) {
   if (failed) count_named(record.name, verdict);
 }
 
+bool Suite::worth_trying(const Mistake& mistake) const {
+  if (failures_ < kFailuresTriedInFull) return true;
+  return std::any_of(named_.begin(), named_.end(),
+                     [&](const Named& n) { return n.verdict.code == mistake.code; });
+}
+
+bool worth_trying(const Mistake& mistake) { return Suite::get().worth_trying(mistake); }
+
 void Suite::count_named(const std::string& case_name, const Verdict& verdict) {
+  ++failures_;
   std::vector<Verdict> all = {verdict};
   for (const Mistake& mistake : verdict.also) {
     all.push_back(wrong(mistake, {}));
@@ -321,18 +354,20 @@ void Suite::count_named(const std::string& case_name, const Verdict& verdict) {
 
 // What one case leaves open (two mistakes that it can't tell apart) the others often settle.
 void Suite::report_diagnosis() {
-  const auto best = std::max_element(named_.begin(), named_.end(), [](const Named& a, const Named& b) {
-    return a.cases < b.cases;  // the first of equals
-  });
+  const auto best =
+      std::max_element(named_.begin(), named_.end(), [](const Named& a, const Named& b) {
+        return a.cases < b.cases;  // the first of equals
+      });
   if (best != named_.end()) report_->diagnosis(best->first_case, best->verdict, best->cases);
 }
 
 void Suite::hello(int cases) {
   protocol::Request request = {};
   request.kind = protocol::Kind::kHello;
-  const Answer answer = child_->ask(request, nullptr, nullptr, std::max(hello_limit_ms_, case_limit_ms_));
-  report_->start({stage_, side_, backend_, bounded(answer.reply.device, 96), full_ ? "full" : "quick",
-                  seed_, cases});
+  const Answer answer =
+      child_->ask(request, nullptr, nullptr, std::max(hello_limit_ms_, case_limit_ms_));
+  report_->start({stage_, side_, backend_, bounded(answer.reply.device, 96),
+                  full_ ? "full" : "quick", seed_, cases});
   if (answer.kind == Answer::Kind::kReplied) return;
   // A child that can't even say hello will not do better at the next case.
   const Verdict verdict = verdict_of_death(answer);
@@ -360,8 +395,8 @@ int Suite::run() {
   }
   if (!case_.empty()) {
     const size_t slash = case_.find('/');
-    const std::string filter =
-        slash == std::string::npos ? case_ + "/*"
+    const std::string filter = slash == std::string::npos
+                                   ? case_ + "/*"
                                    : case_.substr(0, slash) + "/*" + case_.substr(slash);
     testing::GTEST_FLAG(filter) = filter;
   }
@@ -382,7 +417,9 @@ int Suite::run() {
   return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours
 }
 
-void run_check(const std::string& name, const std::string& shape, const std::function<Verdict()>& check) {
+void run_check(const std::string& name,
+               const std::string& shape,
+               const std::function<Verdict()>& check) {
   Suite& suite = Suite::get();
   CaseRecord record = {name, shape, "", suite.seed(), 0.0};
   suite.next_case();
@@ -393,7 +430,8 @@ void run_check(const std::string& name, const std::string& shape, const std::fun
   } else {
     const auto begin = std::chrono::steady_clock::now();
     verdict = check();
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    record.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   suite.record(record, verdict);
   tell_googletest(verdict);

@@ -1,6 +1,6 @@
-// suite.h: how a case is run and judged. The test of a stage describes its cases and judges their outputs;
-// everything that all stages share is here: the ways a case is run in, deaths, hangs, blanks, memory
-// that must not change, the record, the exit code.
+// suite.h: how a case is run and judged. The test of a stage describes its cases and judges their
+// outputs; everything that all stages share is here: the ways a case is run in, deaths, hangs,
+// blanks, memory that must not change, the record, the exit code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,16 +42,18 @@ struct Step {
   const char* name;  // for the record, such as "reversed thread order"
   protocol::Kind kind;
   protocol::ThreadOrder order;
-  uint64_t data;     // which data of the case: steps with other numbers get other values
+  uint64_t data;  // which data of the case: steps with other numbers get other values
 };
 
-// What the test of a stage says of one case. `Problem` is anything made from a seed alone: make, call and
-// judge see the same one. The expected output is computed in `judge`, after the child has answered.
+// What the test of a stage says of one case. `Problem` is anything made from a seed alone: make,
+// call and judge see the same one. The expected output is computed in `judge`, after the child has
+// answered.
 template <class Problem>
 struct StageCase {
   std::string name;   // group/name
   std::string shape;  // for people: "T=5 E=3 K=2"
-  bool refused = false;   // the arguments break a rule: expect cudaErrorInvalidValue, nothing written
+  bool refused =
+      false;  // the arguments break a rule: expect cudaErrorInvalidValue, nothing written
   bool gpu_only = false;  // too big for the emulator
   Verdict before;         // not a pass: something failed before the call could be made
   std::function<Problem(uint64_t seed)> make;
@@ -61,7 +63,8 @@ struct StageCase {
   std::function<Verdict(const Problem&, const Outputs*, Verdict)> explain;
 };
 
-// One more try of a failed case, with one thing changed: what makes it pass names the kind of mistake.
+// One more try of a failed case, with one thing changed: what makes it pass names the kind of
+// mistake.
 using Attempt = std::function<Verdict(const Step& step, bool zero_workspace)>;
 
 // The state of a run of one test program.
@@ -81,20 +84,28 @@ class Suite {
   std::vector<Step> steps(size_t index) const;
   uint64_t seed_of(const std::string& case_name, uint64_t data) const;
   // Runs one step of a case and makes the checks that need no knowledge of the stage.
-  Verdict run_step(const Step& step, const Call& call, const Call* captured, bool refused, Answer& answer,
+  Verdict run_step(const Step& step,
+                   const Call& call,
+                   const Call* captured,
+                   bool refused,
+                   Answer& answer,
                    Images& images);
-  // Asks a host helper of the stage for a number; -1 where the child died of it (`verdict` says how).
+  // Asks a host helper of the stage for a number; -1 where the child died of it (`verdict` says
+  // how).
   int64_t ask_value(uint32_t operation, const std::vector<int64_t>& integers, Verdict& verdict);
-  // Names what only another try can show: a race, a dirty workspace, state kept between calls, work done
-  // on the host.
+  // Names what only another try can show: a race, a dirty workspace, state kept between calls, work
+  // done on the host.
   Verdict probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt);
   bool stopped() const { return no_hello_ || deaths_ >= kMaxDeaths || hangs_ >= kMaxHangs; }
   void record(const CaseRecord& record, const Verdict& verdict);
   size_t next_case() { return case_index_++; }
+  // See models.h.
+  bool worth_trying(const Mistake& mistake) const;
   // Meets the child and opens the record; called once, before the first of `cases` cases.
   void hello(int cases);
 
  private:
+  static constexpr int kFailuresTriedInFull = 6;
   static constexpr int kMaxDeaths = 5;
   static constexpr int kMaxHangs = 2;
 
@@ -109,7 +120,7 @@ class Suite {
   std::vector<std::string> regions_;
   bool full_ = false;
   uint64_t seed_ = 1;
-  int case_limit_ms_ = 10'000;   // raised where a memory checker slows the child
+  int case_limit_ms_ = 10'000;  // raised where a memory checker slows the child
   int hello_limit_ms_ = 30'000;
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
@@ -121,6 +132,7 @@ class Suite {
     int cases = 0;
   };
   std::vector<Named> named_;
+  int failures_ = 0;
   int counts_[7] = {};
   int deaths_ = 0;
   int hangs_ = 0;
@@ -186,14 +198,15 @@ void run_case(const StageCase<Problem>& stage_case) {
       return run_step(stage_case, other, zero_workspace);
     });
   }
-  record.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   suite.record(record, verdict);
   tell_googletest(verdict);
 }
 
 // The same for a case without a call: `check` asks host helpers of the stage (Suite::ask_value).
-void run_check(const std::string& name, const std::string& shape, const std::function<Verdict()>& check);
+void run_check(const std::string& name,
+               const std::string& shape,
+               const std::function<Verdict()>& check);
 
 // main() of a stage's test program.
 int stage_main(int argc, char** argv, const char* stage, std::vector<std::string> regions);

@@ -31,7 +31,8 @@ struct Verdict {
   std::vector<std::string> evidence;  // what was seen
   std::string fault;                  // the emulator's report
   std::vector<std::string> todo;      // blanks that the case reached
-  // Code OOB: bytes changed at these distances behind the end of a buffer (negative: before its start).
+  // Code OOB: bytes changed at these distances behind the end of a buffer (negative: before its
+  // start).
   std::string outside_of;
   int64_t outside_first = 0;
   int64_t outside_last = 0;

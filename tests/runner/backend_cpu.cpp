@@ -7,14 +7,18 @@
 
 namespace moe::runner {
 
-void start_backend(int report_fd) { emulator::options().report_fd = report_fd; }
+void start_backend(int report_fd) {
+  emulator::options().report_fd = report_fd;
+}
 
 void set_thread_order(protocol::ThreadOrder order) {
   emulator::options().order = order == protocol::ThreadOrder::kForward ? emulator::Order::kForward
-                                                                        : emulator::Order::kReverse;
+                                                                       : emulator::Order::kReverse;
 }
 
-void clear_todos() { emulator::clear_todo(); }
+void clear_todos() {
+  emulator::clear_todo();
+}
 
 void note_todos(protocol::Reply& reply) {
   for (int i = 0; i < emulator::todo_count() && i < protocol::kMaxTodos; ++i) {

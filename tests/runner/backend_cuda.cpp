@@ -20,11 +20,12 @@ void clear_todos() {
 }
 
 void note_todos(protocol::Reply& reply) {
-  const auto note = [&](const uint32_t (&hashes)[kTodoSlots]) {
+  const auto note = [&](const uint32_t(&hashes)[kTodoSlots]) {
     for (const uint32_t hash : hashes) {
       uint32_t* end = reply.todo_hashes + reply.num_todos;
       if (hash == 0 || reply.num_todos == protocol::kMaxTodos) continue;
-      if (std::find(reply.todo_hashes, end, hash) == end) reply.todo_hashes[reply.num_todos++] = hash;
+      if (std::find(reply.todo_hashes, end, hash) == end)
+        reply.todo_hashes[reply.num_todos++] = hash;
     }
   };
   note(host_todo_slots);

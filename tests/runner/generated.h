@@ -1,5 +1,5 @@
-// generated.h: big inputs, value by value from a seed, the same on the device and on the host (which makes
-// only the few that a sampled output needs).
+// generated.h: big inputs, value by value from a seed, the same on the device and on the host
+// (which makes only the few that a sampled output needs).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,14 +10,15 @@
 
 namespace moe {
 
-// About normal with standard deviation `scale`: the sum of four uniform 16-bit numbers. Integer arithmetic
-// and one fp32 product, so that every compiler gives the same bits.
+// About normal with standard deviation `scale`: the sum of four uniform 16-bit numbers. Integer
+// arithmetic and one fp32 product, so that every compiler gives the same bits.
 __host__ __device__ inline float generated_value(uint64_t seed, uint64_t index, float scale) {
   uint64_t h = seed + index * 0x9e3779b97f4a7c15u;
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   h ^= h >> 31;
-  const int sum = static_cast<int>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48));
+  const int sum =
+      static_cast<int>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48));
   return static_cast<float>(sum - 131070) * (scale * (1.0f / 37837.0f));
 }
 

@@ -10,13 +10,15 @@
 namespace moe::runner {
 namespace {
 
-int integer(const StageCall& call, int index) { return static_cast<int>(call.integers[index]); }
+int integer(const StageCall& call, int index) {
+  return static_cast<int>(call.integers[index]);
+}
 
 template <class Function>
 auto with_route_arguments(const StageCall& c, Function function) {
   return function(static_cast<int32_t*>(c.buffers[0]), static_cast<float*>(c.buffers[1]),
-                  static_cast<const float*>(c.buffers[2]), integer(c, 0), integer(c, 1), integer(c, 2),
-                  c.integers[3] != 0, c.stream);
+                  static_cast<const float*>(c.buffers[2]), integer(c, 0), integer(c, 1),
+                  integer(c, 2), c.integers[3] != 0, c.stream);
 }
 
 template <class Function>

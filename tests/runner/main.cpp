@@ -1,6 +1,7 @@
-// The runner: the child process in which the code under test lives. It makes device buffers from the
-// images that the parent sends, calls one function, and sends the buffers back. It decides nothing: no
-// expected value, poison pattern or verdict is known here. Design: reference in content/testing.md.
+// The runner: the child process in which the code under test lives. It makes device buffers from
+// the images that the parent sends, calls one function, and sends the buffers back. It decides
+// nothing: no expected value, poison pattern or verdict is known here. Design: reference in
+// content/testing.md.
 #include <cuda_runtime.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -61,8 +62,8 @@ void name_statuses(Reply& reply) {
   }
 }
 
-// Captures one call, then replays the graph on other data: host work and values read on the host would
-// be missing from the replay, waiting or allocating breaks the capture.
+// Captures one call, then replays the graph on other data: host work and values read on the host
+// would be missing from the replay, waiting or allocating breaks the capture.
 void capture_and_replay(const StageCall& call,
                         DeviceBuffers& buffers,
                         const unsigned char* replay_images,
@@ -85,7 +86,8 @@ void capture_and_replay(const StageCall& call,
   (void)cudaGraphDestroy(graph);
 }
 
-void run_call(const Request& request, int image_fd, int result_fd, cudaStream_t stream, Reply& reply) {
+void run_call(
+    const Request& request, int image_fd, int result_fd, cudaStream_t stream, Reply& reply) {
   const bool replay = request.kind == Kind::kReplay;
   const size_t bytes = request.image_file_bytes;
   const Mapping images(image_fd, replay ? 2 * bytes : bytes, false);
@@ -173,4 +175,6 @@ int serve() {
 }  // namespace
 }  // namespace moe::runner
 
-int main() { return moe::runner::serve(); }
+int main() {
+  return moe::runner::serve();
+}

@@ -1,9 +1,9 @@
 // protocol.h: what the tests (parent) and the runner (child) say to each other.
 //
-// One SOCK_SEQPACKET socket carries a Request with two file descriptors (the sealed images of all buffers
-// before the call, and a memory file of exact size for the images after it) and, back, a Reply. Nothing
-// in a Reply is a verdict: the parent judges the bytes. A second memory file, `report`, is where the
-// child may leave a last sentence when it dies.
+// One SOCK_SEQPACKET socket carries a Request with two file descriptors (the sealed images of all
+// buffers before the call, and a memory file of exact size for the images after it) and, back, a
+// Reply. Nothing in a Reply is a verdict: the parent judges the bytes. A second memory file,
+// `report`, is where the child may leave a last sentence when it dies.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +35,16 @@ enum class ThreadOrder : uint32_t { kForward, kReverse };
 // How a buffer gets its first contents. Big inputs are generated on the device: runner/generated.h.
 enum class Fill : uint32_t { kImage, kGeneratedBf16, kGeneratedFloat, kPoison };
 
-// One device allocation. A range of it, [filled_offset, filled_offset + image_bytes), comes from and goes
-// back to the images; for ordinary buffers that is all of it, red zones included.
+// One device allocation. A range of it, [filled_offset, filled_offset + image_bytes), comes from
+// and goes back to the images; for ordinary buffers that is all of it, red zones included.
 struct Buffer {
   uint64_t allocation_bytes;
   uint64_t payload_offset;  // the pointer that the function gets
   uint64_t filled_offset;
   uint64_t image_bytes;
-  uint64_t image_offset;    // in the image files
+  uint64_t image_offset;  // in the image files
   Fill fill;
-  float scale;              // of generated values: their standard deviation
+  float scale;  // of generated values: their standard deviation
   uint64_t seed;
 };
 
@@ -76,20 +76,20 @@ struct Request {
 struct Reply {
   uint32_t magic;
   uint32_t sequence;
-  int32_t call_status;      // cudaError_t that the function returned
-  int32_t device_status;    // cudaError_t of the synchronize after it
-  int32_t capture_status;   // kReplay: of begin, end and instantiate
+  int32_t call_status;     // cudaError_t that the function returned
+  int32_t device_status;   // cudaError_t of the synchronize after it
+  int32_t capture_status;  // kReplay: of begin, end and instantiate
   uint32_t multiprocessors;
   int64_t value;
-  int64_t leaked_bytes;     // device memory gone after the call
+  int64_t leaked_bytes;       // device memory gone after the call
   float times_us[kMaxTimes];  // kTime: of each replay, L2 flushed before it
   uint32_t num_todos;
-  uint32_t todo_hashes[kMaxTodos];                // CUDA: names are hashed on the device
-  char todo_names[kMaxTodos][kTodoNameBytes];     // emulator
-  char status_names[3][48];                       // of the three statuses above
-  char refusal[160];                              // what refuse_X said
+  uint32_t todo_hashes[kMaxTodos];             // CUDA: names are hashed on the device
+  char todo_names[kMaxTodos][kTodoNameBytes];  // emulator
+  char status_names[3][48];                    // of the three statuses above
+  char refusal[160];                           // what refuse_X said
   char device[96];
-  char fault[8192];                               // the emulator's report
+  char fault[8192];  // the emulator's report
 };
 
 static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply>);

@@ -1,5 +1,6 @@
-// stage_calls.h: what a stage gives to the runner. Each tests/runner/mN_topic.cpp defines these three for
-// its contract; integers and buffers come from the request in the order that its header comment says.
+// stage_calls.h: what a stage gives to the runner. Each tests/runner/mN_topic.cpp defines these
+// three for its contract; integers and buffers come from the request in the order that its header
+// comment says.
 #pragma once
 
 #include <cuda_runtime.h>

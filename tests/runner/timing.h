@@ -1,5 +1,5 @@
-// timing.h: how a call is timed. One capture; each replay stands between two events, behind a write of 256 MB
-// that empties L2 (and hides the time that the launch of the graph takes).
+// timing.h: how a call is timed. One capture; each replay stands between two events, behind a write
+// of 256 MB that empties L2 (and hides the time that the launch of the graph takes).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -6,9 +6,12 @@
 namespace moe::wrong {
 namespace {
 
-bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool is_space(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 
-// The length of the text at `position` that matches `pattern`, white space counting as equal; 0: none.
+// The length of the text at `position` that matches `pattern`, white space counting as equal; 0:
+// none.
 size_t match_at(std::string_view text, size_t position, std::string_view pattern) {
   size_t i = position;
   for (size_t k = 0; k < pattern.size();) {
@@ -36,7 +39,8 @@ void finish(std::vector<Mutant>& mutants, Mutant& mutant, const std::string& whe
     throw ListError(where + ": a block needs name, expect, region, replace and with");
   }
   for (const Edit& edit : mutant.edits) {
-    if (edit.replace.empty()) throw ListError(where + ": an edit of " + mutant.name + " replaces nothing");
+    if (edit.replace.empty())
+      throw ListError(where + ": an edit of " + mutant.name + " replaces nothing");
   }
   mutants.push_back(std::move(mutant));
   mutant = {};
@@ -61,8 +65,9 @@ std::vector<Mutant> read_list(const std::string& path) {
     const size_t colon = line.find(':');
     const std::string key = line.substr(0, colon);
     std::string value = colon == std::string::npos ? "" : line.substr(colon + 1);
-    value.erase(0, value.find_first_not_of(' ') == std::string::npos ? value.size()
-                                                                     : value.find_first_not_of(' '));
+    value.erase(0, value.find_first_not_of(' ') == std::string::npos
+                       ? value.size()
+                       : value.find_first_not_of(' '));
     if (key == "name") {
       mutant.name = value;
     } else if (key == "expect") {
@@ -101,7 +106,8 @@ std::string apply(const Mutant& mutant, std::string solution) {
       const size_t here = match_at(solution, i, edit.replace);
       if (here == 0) continue;
       if (found != std::string::npos) {
-        throw ListError(mutant.name + ": stands more than once in " + edit.region + ": " + edit.replace);
+        throw ListError(mutant.name + ": stands more than once in " + edit.region + ": " +
+                        edit.replace);
       }
       found = i;
       length = here;

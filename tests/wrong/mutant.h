@@ -1,15 +1,16 @@
 // mutant.h: kernels with one declared fault, made from the solutions so that they can't drift.
 //
-// tests/wrong/mN_topic.txt lists them, tests/alternative/mN_topic.txt those that are different but right.
-// Blocks of lines with a blank line between them; '#' starts a comment line:
+// tests/wrong/mN_topic.txt lists them, tests/alternative/mN_topic.txt those that are different but
+// right. Blocks of lines with a blank line between them; '#' starts a comment line:
 //   name: flat_row
 //   region: m2.gather
 //   expect: wrong M2-FLATROW          state and code of the first case that fails, or: pass
 //   replace: p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id
 //   with: flat_id
 //   set: full                         optional: only the full set can show it
-// `replace` must occur exactly once in the region ("file" is the whole file; any white space matches any other); several replace or
-// with lines are one text. A block may hold more such pairs, each begun by its own region line.
+// `replace` must occur exactly once in the region ("file" is the whole file; any white space
+// matches any other); several replace or with lines are one text. A block may hold more such pairs,
+// each begun by its own region line.
 #pragma once
 
 #include <stdexcept>

@@ -35,16 +35,25 @@ struct Kernel {
 std::string run_and_read(const Paths& paths, const Kernel& kernel, bool full) {
   const std::string report = testing::TempDir() + "wrong." + std::to_string(getpid()) + ".jsonl";
   const std::string runner = paths.kernels + "/" + kernel.stem + "." + kernel.mutant.name;
-  std::vector<std::string> words = {paths.tests + "/" + kernel.stem + "_test", "--runner", runner,
-                                    "--side", "mine", "--backend", "cpu", "--report", report,
-                                    "--case-limit-ms", "3000"};
+  std::vector<std::string> words = {paths.tests + "/" + kernel.stem + "_test",
+                                    "--runner",
+                                    runner,
+                                    "--side",
+                                    "mine",
+                                    "--backend",
+                                    "cpu",
+                                    "--report",
+                                    report,
+                                    "--case-limit-ms",
+                                    "3000"};
   if (full) words.emplace_back("--full");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    if (freopen("/dev/null", "w", stdout) == nullptr || freopen("/dev/null", "w", stderr) == nullptr) {
+    if (freopen("/dev/null", "w", stdout) == nullptr ||
+        freopen("/dev/null", "w", stderr) == nullptr) {
       _exit(70);
     }
     execv(arguments[0], arguments.data());
@@ -58,8 +67,8 @@ std::string run_and_read(const Paths& paths, const Kernel& kernel, bool full) {
   return text;
 }
 
-// "wrong M2-FLATROW": what the run as a whole says, or else the first case that neither passes nor is
-// skipped; "pass" if there is none. The sentence behind it is for people.
+// "wrong M2-FLATROW": what the run as a whole says, or else the first case that neither passes nor
+// is skipped; "pass" if there is none. The sentence behind it is for people.
 std::string diagnosis(const std::string& report, std::string& sentence) {
   std::istringstream lines(report);
   std::string line;
@@ -98,15 +107,17 @@ void register_lists(const Paths& paths, const char* folder, const char* suite) {
   std::vector<fs::path> lists;
   for (const auto& entry : fs::directory_iterator(fs::path(paths.source) / "tests" / folder)) {
     const std::string file = entry.path().filename().string();
-    if (entry.path().extension() == ".txt" && file != "CMakeLists.txt") lists.push_back(entry.path());
+    if (entry.path().extension() == ".txt" && file != "CMakeLists.txt")
+      lists.push_back(entry.path());
   }
   std::sort(lists.begin(), lists.end());
   for (const fs::path& list : lists) {
     for (Mutant& mutant : read_list(list.string())) {
       const Kernel kernel = {list.stem().string(), mutant};
       const std::string name = kernel.stem + "." + mutant.name;
-      testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, list.c_str(), 1,
-                            [&paths, kernel]() -> testing::Test* { return new WrongKernel(paths, kernel); });
+      testing::RegisterTest(
+          suite, name.c_str(), nullptr, nullptr, list.c_str(), 1,
+          [&paths, kernel]() -> testing::Test* { return new WrongKernel(paths, kernel); });
     }
   }
 }

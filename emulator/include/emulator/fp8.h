@@ -30,7 +30,8 @@ inline unsigned char fp8_from_float(float value, const Fp8Format& format, bool s
   const auto sign = static_cast<int>(bits >> 24 & 0x80u);
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
   const int field = exponent > format.min_exponent ? exponent - format.min_exponent : 0;
-  // How many bits of the 24-bit significand are rounded off; below 2^-1 of the last place nothing is left.
+  // How many bits of the 24-bit significand are rounded off; below 2^-1 of the last place nothing
+  // is left.
   const int dropped = 23 - format.mantissa_bits + (field == 0 ? format.min_exponent - exponent : 0);
   int code = 0;
   if (dropped <= 24 && exponent > -127) {
