@@ -25,6 +25,9 @@ struct Options {
   moe::driver::RunOptions run;
   moe::driver::ResetOptions reset;
   moe::driver::SkeletonsOptions skeletons;
+  moe::driver::LayerOptions layer;
+  moe::driver::BenchOptions bench;
+  std::vector<int> tune;
 };
 
 struct Verb {
@@ -74,6 +77,27 @@ void add_reset_options(CLI::App& verb, Options& options) {
   verb.add_flag("--yes", options.reset.yes, "do not ask");
 }
 
+void add_layer_options(CLI::App& verb, Options& options) {
+  moe::driver::LayerOptions& layer = options.layer;
+  verb.add_option("--with", layer.with, "whose stages: m1=solution,m2=mine")->type_name("LIST");
+  verb.add_option("--last", layer.last, "whose moe_layer: m3 or m4 (default)")->type_name("STAGE");
+  CLI::Option* cpu = verb.add_flag("--cpu", layer.cpu, "on the emulator, even where a GPU is");
+  verb.add_flag("--gpu", layer.gpu, "on the GPU, or not at all")->excludes(cpu);
+  verb.add_flag("--full", layer.full, "every case in every way, not only the quick set");
+  verb.add_option("--case", layer.case_name, "only this case, as group/name")->type_name("CASE");
+}
+
+void add_bench_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.bench.stage)->required();
+  verb.add_option("--shape", options.bench.shape, "A (default), B, B16384, B1024, B256, C, C1024")
+      ->type_name("NAME");
+  verb.add_flag("--solution", options.bench.solution, "only the reference, not your file");
+}
+
+void add_tune_options(CLI::App& verb, Options& options) {
+  verb.add_option("sizes", options.tune, "T E K H I; without them shape A")->expected(0, 5);
+}
+
 void add_skeletons_options(CLI::App& verb, Options& options) {
   CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
   verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
@@ -90,6 +114,18 @@ const std::vector<Verb>& verbs() {
       {"reset", "make a file of yours blank again; the old one is kept", add_reset_options,
        [](const Course& course, const Options& options) {
          return moe::driver::reset_stage(course, options.reset);
+       }},
+      {"layer", "the whole layer, of any mix of your stages and ours", add_layer_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_layer(course, options.layer);
+       }},
+      {"bench", "times and TFLOPS beside the reference and cuBLAS; needs a GPU", add_bench_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_bench(course, options.bench);
+       }},
+      {"tune", "measure m4's tiles on this GPU; prints a line for its table", add_tune_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_tune(course, options.tune);
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driver/backend.h"
 #include "driver/course.h"
@@ -31,10 +32,28 @@ struct SkeletonsOptions {
   bool write = false;
 };
 
+struct LayerOptions {
+  std::string with;         // "m1=solution,m2=mine"; the others: yours where it passes, else ours
+  std::string last = "m4";  // whose moe_layer: m3 or m4
+  bool cpu = false;
+  bool gpu = false;
+  bool full = false;
+  std::string case_name;
+};
+
+struct BenchOptions {
+  std::string stage;
+  std::string shape = "A";
+  bool solution = false;
+};
+
 int show_where(const Course& course);  // driver/where.cpp
 int run_stage(const Course& course, const RunOptions& options);
 int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
+int run_layer(const Course& course, const LayerOptions& options);
+int run_bench(const Course& course, const BenchOptions& options);
+int run_tune(const Course& course, const std::vector<int>& sizes);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);

@@ -381,9 +381,9 @@ cudaError_t grouped_gemm_fp8(void* out,
   if (rule != nullptr) return cudaErrorInvalidValue;
   if (num_tokens == 0) return cudaSuccess;
   // clang-format off
-  const Problem p = {out, out_fp32, a_codes, a_scales, w_codes, w_scales, topk_weights, sorted_token_ids,
-                     expert_ids, num_tokens_post_padded, num_tokens * top_k, top_k, num_experts, n,
-                     depth, rows};
+  const Problem p = {out, out_fp32, a_codes, a_scales, w_codes, w_scales, topk_weights,
+                     sorted_token_ids, expert_ids, num_tokens_post_padded, num_tokens * top_k,
+                     top_k, num_experts, n, depth, rows};
   // clang-format on
   const size_t capacity = align_capacity(num_tokens, top_k, num_experts, block_m);
   const dim3 grid(static_cast<int>(capacity) / block_m * scale_blocks(n));

@@ -30,5 +30,5 @@ int main(int argc, char** argv) {
       argc, argv, "layer",
       {"m1.topk", "m1.weights", "m1.count", "m1.scan", "m1.scatter", "m2.early_exit", "m2.gather",
        "m2.load", "m2.multiply", "m2.mainloop", "m2.store", "m3.swiglu", "m3.weight", "m3.combine",
-       "m3.layer"});
+       "m3.layer", "m4.tile_of", "m4.pick_tile", "m4.order"});
 }

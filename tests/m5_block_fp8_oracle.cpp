@@ -68,8 +68,8 @@ Quantized quantize(const QuantizeProblem& p) {
 
 Partials partial_sums(const Fp8GemmProblem& p, Decoder decode_a, Decoder decode_w) {
   const auto table = [](Decoder decode) {
-    std::vector<double> values;
-    for (int code = 0; code < 256; ++code) values.push_back(decode(static_cast<judge::Fp8>(code)));
+    std::vector<double> values(256);
+    for (size_t code = 0; code < 256; ++code) values[code] = decode(static_cast<judge::Fp8>(code));
     return values;
   };
   const std::vector<double> a_values = table(decode_a);

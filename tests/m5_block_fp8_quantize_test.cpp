@@ -110,9 +110,8 @@ class ValueMaker {
 
  private:
   std::vector<Tie> new_blocks(int count) {
-    std::vector<Tie> blocks;
-    for (int i = 0; i < count; ++i)
-      blocks.push_back({4 * random_.integer(32, 63), random_.integer(-10, 10)});
+    std::vector<Tie> blocks(static_cast<size_t>(count));
+    for (Tie& block : blocks) block = {4 * random_.integer(32, 63), random_.integer(-10, 10)};
     return blocks;
   }
 
@@ -172,7 +171,8 @@ QuantizeProblem make_quantize(const QuantizeCase& c, uint64_t seed) {
 }
 
 Call call_quantize(const QuantizeCase& c, const QuantizeProblem& p) {
-  const auto blocks = static_cast<size_t>(((c.n + 127) / 128) * ((c.depth + 127) / 128));
+  const auto blocks =
+      static_cast<size_t>((c.n + 127) / 128) * static_cast<size_t>((c.depth + 127) / 128);
   const size_t scales = c.num_matrices < 0 ? 1 : static_cast<size_t>(c.num_matrices) * blocks;
   Call call;
   call.operation = c.weights ? 1 : 0;

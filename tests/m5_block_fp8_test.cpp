@@ -303,7 +303,7 @@ Verdict judge_output(const Fp8GemmProblem& p, const Outputs& outputs) {
 // behind the end) or columns behind N.
 Verdict explain_memory(const Fp8GemmProblem& p, const Outputs* outputs, Verdict verdict) {
   if (verdict.outside_of != "out" || outputs == nullptr) return verdict;
-  const Verdict of_values = judge_output(p, *outputs);
+  Verdict of_values = judge_output(p, *outputs);
   const bool named_by_values = !of_values.code.empty();
   if (named_by_values) return of_values;
   if (verdict.outside_first < 0) return verdict;

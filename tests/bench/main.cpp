@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,7 @@ struct Side {
 };
 
 struct Options {
-  std::string stage, shape = "A", report;
+  std::string stage, shape = "A", report, cublas;
   std::vector<std::pair<std::string, std::string>> runners;  // side, path
   int rounds = 3;
 };
@@ -39,6 +40,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.shape = value;
     } else if (option == "--report") {
       options.report = value;
+    } else if (option == "--cublas") {
+      options.cublas = value;
     } else if (option == "--rounds") {
       options.rounds = std::atoi(value.c_str());
     } else if (option == "--solution" || option == "--mine") {
@@ -98,12 +101,24 @@ int run(const Options& options) {
       std::fprintf(stderr, "bench: no runner at %s\n", path.c_str());
       return 70;
     }
-    sides.push_back({name, std::make_unique<judge::Child>(path), {}});
+    Side side;
+    side.name = name;
+    side.child = std::make_unique<judge::Child>(path);
+    sides.push_back(std::move(side));
   }
   std::FILE* report = options.report.empty() ? nullptr : std::fopen(options.report.c_str(), "ae");
   std::printf("bench  %s  shape %s: T%d E%d K%d H%d I%d\n", options.stage.c_str(), shape->name,
               shape->num_tokens, shape->num_experts, shape->top_k, shape->hidden_size,
               shape->intermediate_size);
+  std::fflush(stdout);
+  if (!options.cublas.empty()) {  // the roof, in the same run
+    std::string command = "'" + options.cublas + "'";
+    for (const int size :
+         {shape->num_tokens, shape->top_k, shape->hidden_size, shape->intermediate_size}) {
+      command += " " + std::to_string(size);
+    }
+    if (std::system(command.c_str()) != 0) std::printf("  cuBLAS   could not be timed\n");
+  }
   bool right = true;
   const auto calls =
       timed_calls(options.stage, *shape, [&](uint32_t operation, const auto& integers) {

@@ -85,10 +85,10 @@ Routed routed(const Shape& s, int block_m) {
 
 // Rows of a bf16 output, judged by the gates of the stage.
 std::function<Verdict(const std::vector<Bytes>&)> judge_rows(
-    std::vector<int64_t> rows,
+    const std::vector<int64_t>& rows,
     int columns,
     judge::Gates gates,
-    std::function<std::vector<double>(int64_t)> want) {
+    const std::function<std::vector<double>(int64_t)>& want) {
   return [=](const std::vector<Bytes>& samples) {
     judge::Matrix reference = {static_cast<int64_t>(rows.size()), columns, {}};
     std::vector<Bf16> got;
@@ -200,6 +200,114 @@ TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
   return call;
 }
 
+// ---- m4: the same products in m4's order, with the tile that pick_tile says
+
+TimedCall ordered_gemm(const Shape& s, bool slots, const AskValue& ask) {
+  constexpr uint32_t kPickTile = 3;
+  const auto field = [&](int number) {
+    return ask(kPickTile,
+               {s.num_tokens, s.num_experts, s.top_k, s.hidden_size, s.intermediate_size, number});
+  };
+  TimedCall call = grouped_gemm(s, slots, static_cast<int>(field(0)));
+  const int first = slots ? 4 : 1;
+  const auto rows = call.integers.back();
+  call.integers.back() = field(first);  // block_n stands where rows stood
+  call.integers.insert(call.integers.end(), {field(first + 1), field(first + 2), rows, 0});
+  call.buffers.insert(call.buffers.begin() + 1, TimedBuffer{});  // no trace
+  call.buffers.insert(call.buffers.begin() + 4, TimedBuffer{});  // no weights
+  return call;
+}
+
+// ---- m5
+
+constexpr uint64_t kSeedScales = 21;
+constexpr int kScaleBlock = 128;
+
+double e4m3_of(uint8_t code) {  // normal codes only, which is what is generated
+  const double magnitude = std::ldexp(1.0 + (code & 7) / 8.0, (code >> 3 & 15) - 7);
+  return (code & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+TimedCall grouped_gemm_fp8(const Shape& s, bool slots) {
+  const int block_m = 128;
+  TimedCall call = grouped_gemm(s, slots, block_m);
+  const auto depth = static_cast<int>(call.integers[4]);
+  const auto n = static_cast<int>(call.integers[3]);
+  const uint64_t rows_of_a = call.buffers[1].bytes / 2 / static_cast<uint64_t>(depth);
+  const auto blocks_d = static_cast<uint64_t>((depth + kScaleBlock - 1) / kScaleBlock);
+  const auto blocks_n = static_cast<uint64_t>((n + kScaleBlock - 1) / kScaleBlock);
+  const auto experts = static_cast<uint64_t>(s.num_experts);
+  const uint64_t seed_a = slots ? kSeedH : kSeedX;
+  const uint64_t seed_w = slots ? kSeedW2 : kSeedW13;
+  const float scale_a = 1.0f;
+  const float scale_w = w_scale(depth);
+  call.bytes /= 2.0;
+  call.operation = 2;
+  call.integers.push_back(0);  // bf16 out
+  const std::vector<TimedBuffer> tables(call.buffers.end() - 3, call.buffers.end());
+  call.buffers = {
+      call.buffers[0],
+      generated(Fill::kGeneratedE4m3, rows_of_a * static_cast<uint64_t>(depth), seed_a, 0),
+      generated(Fill::kGeneratedFloat, rows_of_a * blocks_d, kSeedScales, scale_a),
+      generated(Fill::kGeneratedE4m3,
+                experts * static_cast<uint64_t>(n) * static_cast<uint64_t>(depth), seed_w, 0),
+      generated(Fill::kGeneratedFloat, experts * blocks_n * blocks_d, kSeedScales + 1, scale_w),
+      TimedBuffer{},
+      tables[0],
+      tables[1],
+      tables[2]};
+  const auto rows = sampled_rows(static_cast<int64_t>(s.num_tokens) * s.top_k);
+  const auto ids = routed(s, block_m).routing.topk_ids;
+  call.judge = judge_rows(rows, n, {}, [=](int64_t flat_id) {
+    const auto row = static_cast<uint64_t>(slots ? flat_id : flat_id / s.top_k);
+    const auto expert = static_cast<uint64_t>(ids[static_cast<size_t>(flat_id)]);
+    std::vector<double> out;
+    for (uint64_t column = 0; column < static_cast<uint64_t>(n); ++column) {
+      const uint64_t w_row = expert * static_cast<uint64_t>(n) + column;
+      double sum = 0.0;
+      for (uint64_t d = 0; d < static_cast<uint64_t>(depth); ++d) {
+        const uint64_t block = d / kScaleBlock;
+        const double a = e4m3_of(generated_e4m3(seed_a, row * static_cast<uint64_t>(depth) + d));
+        const double w = e4m3_of(generated_e4m3(seed_w, w_row * static_cast<uint64_t>(depth) + d));
+        const uint64_t w_scale_at = (expert * blocks_n + column / kScaleBlock) * blocks_d + block;
+        sum += a * w *
+               static_cast<double>(generated_value(kSeedScales, row * blocks_d + block, scale_a)) *
+               static_cast<double>(generated_value(kSeedScales + 1, w_scale_at, scale_w));
+      }
+      out.push_back(sum);
+    }
+    return out;
+  });
+  return call;
+}
+
+// Both quantisers of activations: of x before GEMM1 and of h before GEMM2.
+TimedCall quantize_rows(const Shape& s, bool slots) {
+  const uint64_t rows =
+      static_cast<uint64_t>(s.num_tokens) * (slots ? static_cast<uint64_t>(s.top_k) : 1);
+  const int depth = slots ? s.intermediate_size : s.hidden_size;
+  const uint64_t values = rows * static_cast<uint64_t>(depth);
+  const uint64_t scales = rows * static_cast<uint64_t>((depth + kScaleBlock - 1) / kScaleBlock);
+  TimedCall call;
+  call.what = slots ? "quant h" : "quant x";
+  call.bytes = 3.0 * static_cast<double>(values) + 4.0 * static_cast<double>(scales);
+  call.integers = {static_cast<int64_t>(rows), depth, 0};
+  call.buffers = {uninitialised(values), uninitialised(4 * scales),
+                  generated(Fill::kGeneratedBf16, values, kSeedX, x_scale())};
+  call.samples = {{1, 4 * (scales - 1), 4}};
+  call.judge = [=](const std::vector<Bytes>& samples) {  // the scale of the last block
+    const uint64_t width = static_cast<uint64_t>(depth - 1) % kScaleBlock + 1;
+    float amax = 0.0f;
+    for (uint64_t i = values - width; i < values; ++i) {
+      amax = std::fmax(amax, static_cast<float>(std::fabs(bf16_of(kSeedX, i, x_scale()))));
+    }
+    return judge::values_of<float>(samples[0])[0] == amax / 448.0f
+               ? Verdict{}
+               : judge::wrong("the timed output is wrong");
+  };
+  return call;
+}
+
 // ---- the whole layer: m3 and m4
 
 TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
@@ -264,7 +372,16 @@ std::vector<TimedCall> timed_calls(const std::string& stem,
   if (stem == "m2_grouped_gemm") {
     return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};
   }
-  return {moe_layer(shape, kLayerOperation, ask)};
+  if (stem == "m5_block_fp8") {
+    return {quantize_rows(shape, false), quantize_rows(shape, true), grouped_gemm_fp8(shape, false),
+            grouped_gemm_fp8(shape, true)};
+  }
+  std::vector<TimedCall> calls = {moe_layer(shape, kLayerOperation, ask)};
+  if (stem == "m4_group_m") {
+    calls.push_back(ordered_gemm(shape, false, ask));
+    calls.push_back(ordered_gemm(shape, true, ask));
+  }
+  return calls;
 }
 
 }  // namespace moe::bench

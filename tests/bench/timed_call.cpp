@@ -39,7 +39,9 @@ std::string status_name(const protocol::Reply& reply, int which) {
 }  // namespace
 
 TimedBuffer generated(protocol::Fill fill, uint64_t elements, uint64_t seed, float scale) {
-  const uint64_t size = fill == protocol::Fill::kGeneratedBf16 ? 2 : 4;
+  const uint64_t size = fill == protocol::Fill::kGeneratedBf16   ? 2
+                        : fill == protocol::Fill::kGeneratedE4m3 ? 1
+                                                                 : 4;
   return {fill, elements * size, seed, scale, {}};
 }
 

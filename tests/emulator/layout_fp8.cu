@@ -145,7 +145,8 @@ void check_mma(const char* name, unsigned mask, bool with_nan) {
         sum += term;
         size += std::fabs(term);
       }
-      const double got = static_cast<double>(out[static_cast<std::size_t>(row * 8 + column)]);
+      const int place = row * 8 + column;
+      const double got = static_cast<double>(out[static_cast<std::size_t>(place)]);
       const bool right = std::isnan(sum) ? std::isnan(got) : std::fabs(got - sum) <= size * 0x1p-12;
       wrong += right ? 0 : 1;
     }

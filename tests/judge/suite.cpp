@@ -335,7 +335,9 @@ bool Suite::worth_trying(const Mistake& mistake) const {
                      [&](const Named& n) { return n.verdict.code == mistake.code; });
 }
 
-bool worth_trying(const Mistake& mistake) { return Suite::get().worth_trying(mistake); }
+bool worth_trying(const Mistake& mistake) {
+  return Suite::get().worth_trying(mistake);
+}
 
 void Suite::count_named(const std::string& case_name, const Verdict& verdict) {
   ++failures_;

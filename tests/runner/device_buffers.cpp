@@ -33,6 +33,7 @@ DeviceBuffers::~DeviceBuffers() {
 void DeviceBuffers::upload(const unsigned char* images) {
   for (uint32_t i = 0; i < request_.num_buffers; ++i) {
     const protocol::Buffer& b = request_.buffers[i];
+    if (b.allocation_bytes == 0) continue;
     if (b.fill == protocol::Fill::kPoison) {
       check(cudaMemset(allocations_[i], 0xff, b.allocation_bytes), "poison");
     } else if (b.fill != protocol::Fill::kImage) {

@@ -22,6 +22,15 @@ __host__ __device__ inline float generated_value(uint64_t seed, uint64_t index, 
   return static_cast<float>(sum - 131070) * (scale * (1.0f / 37837.0f));
 }
 
+// e4m3 codes of +-0.25 to +-2.
+__host__ __device__ inline uint8_t generated_e4m3(uint64_t seed, uint64_t index) {
+  uint64_t h = (seed + index) * 0x9e3779b97f4a7c15u;
+  h ^= h >> 29;
+  h *= 0xbf58476d1ce4e5b9u;
+  h ^= h >> 32;
+  return static_cast<uint8_t>((h & 0x80) | (0x28 + (h >> 8) % 0x19));
+}
+
 namespace runner {
 cudaError_t generate(void* allocation, const protocol::Buffer& buffer);
 }  // namespace runner

@@ -33,7 +33,7 @@ enum class Kind : uint32_t {
 enum class ThreadOrder : uint32_t { kForward, kReverse };
 
 // How a buffer gets its first contents. Big inputs are generated on the device: runner/generated.h.
-enum class Fill : uint32_t { kImage, kGeneratedBf16, kGeneratedFloat, kPoison };
+enum class Fill : uint32_t { kImage, kGeneratedBf16, kGeneratedFloat, kGeneratedE4m3, kPoison };
 
 // One device allocation. A range of it, [filled_offset, filled_offset + image_bytes), comes from
 // and goes back to the images; for ordinary buffers that is all of it, red zones included.
