@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   const int first_row = pid_m * BLOCK_M;
   const int first_column = static_cast<int>(blockIdx.y) * BLOCK_N;
 
-  // The grid is made for the worst routing. Leave when this block lies at or behind
-  // *num_tokens_post_padded, or when its expert is outside [0, E). `expert` is expert_ids[pid_m].
+  // Leave when this block lies at or behind *num_tokens_post_padded, or when its expert is outside
+  // [0, E): the grid is made for the worst routing. `expert` is expert_ids[pid_m].
   // BEGIN m2.early_exit
   // about 3 lines
   DRILL_TODO("m2.early_exit");
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
     // END m2.multiply
   };
 
-  // The ring: STAGES - 1 loads are under way before the first product. Every turn commits one
+  // Run the ring: STAGES - 1 loads are under way before the first product. Every turn commits one
   // group, an empty one at the end too, so that "all but STAGES - 2 groups" always means "the tile
   // of this turn has arrived". One barrier a turn is enough: it says both that everybody's copies
   // of this tile are there and that everybody has finished with the buffer that the next load
@@ -124,10 +124,10 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   DRILL_TODO("m2.mainloop");
   // END m2.mainloop
 
-  // Row g + 8 * half of a 16 x 8 piece lies in accumulator registers 2 * half and 2 * half + 1,
-  // columns 2t and 2t + 1 (g = lane / 4, t = lane % 4). Row flat_id of `out` gets it, rounded to
-  // bf16; padding rows and columns at or behind N are not written. N % 8 == 0: both columns exist,
-  // or none.
+  // Round each row of the tile to bf16 and store it in row flat_id of `out`; padding rows and
+  // columns at or behind N are not written. Row g + 8 * half of a 16 x 8 piece lies in accumulator
+  // registers 2 * half and 2 * half + 1, columns 2t and 2t + 1 (g = lane / 4, t = lane % 4). N % 8
+  // == 0: both columns exist, or none.
   // BEGIN m2.store
   // about 18 lines
   DRILL_TODO("m2.store");

@@ -225,7 +225,7 @@ void compute_mma_e4m3(Warp& warp);
 __attribute__((always_inline)) inline void Block::switch_to_next(bool leaving) {
   Fiber* self = current_;
   Fiber* next = ready_.pop();
-  if (self != nullptr && next == self) {
+  if (next != nullptr && next == self) {
     self->state = State::kReady;
     return;
   }

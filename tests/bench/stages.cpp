@@ -228,9 +228,9 @@ double e4m3_of(uint8_t code) {  // normal codes only, which is what is generated
   return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-TimedCall grouped_gemm_fp8(const Shape& s, bool slots) {
-  const int block_m = 128;
+TimedCall grouped_gemm_fp8(const Shape& s, bool slots, int block_m) {
   TimedCall call = grouped_gemm(s, slots, block_m);
+  call.what += block_m == 64 ? "/64" : "/128";
   const auto depth = static_cast<int>(call.integers[4]);
   const auto n = static_cast<int>(call.integers[3]);
   const uint64_t rows_of_a = call.buffers[1].bytes / 2 / static_cast<uint64_t>(depth);
@@ -373,8 +373,9 @@ std::vector<TimedCall> timed_calls(const std::string& stem,
     return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};
   }
   if (stem == "m5_block_fp8") {
-    return {quantize_rows(shape, false), quantize_rows(shape, true), grouped_gemm_fp8(shape, false),
-            grouped_gemm_fp8(shape, true)};
+    return {quantize_rows(shape, false),         quantize_rows(shape, true),
+            grouped_gemm_fp8(shape, false, 64),  grouped_gemm_fp8(shape, true, 64),
+            grouped_gemm_fp8(shape, false, 128), grouped_gemm_fp8(shape, true, 128)};
   }
   std::vector<TimedCall> calls = {moe_layer(shape, kLayerOperation, ask)};
   if (stem == "m4_group_m") {
