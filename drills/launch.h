@@ -21,10 +21,17 @@ __device__ __forceinline__ T* dynamic_shared() {
   return reinterpret_cast<T*>(drill_dynamic_shared_memory);
 }
 
+// What else a launch may ask for; both want capability 9.0.
+struct LaunchOptions {
+  int cluster_size = 1;       // blocks with consecutive blockIdx.x that run together
+  bool programmatic = false;  // may start before the kernel in front ends: griddepcontrol_wait()
+};
+
 // Starts `kernel<<<grid, block, smem_bytes, stream>>>(args...)` and returns what the launch said.
 // Asks for the opt-in above 48 KB of dynamic shared memory itself. Never waits for the kernel.
 template <class... Parameters, class... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...),
+cudaError_t launch(const LaunchOptions& options,
+                   void (*kernel)(Parameters...),
                    dim3 grid,
                    dim3 block,
                    size_t smem_bytes,
@@ -42,8 +49,32 @@ cudaError_t launch(void (*kernel)(Parameters...),
   config.blockDim = block;
   config.dynamicSmemBytes = smem_bytes;
   config.stream = stream;
+  cudaLaunchAttribute attributes[2];
+  if (options.cluster_size > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs].val.clusterDim = {static_cast<unsigned>(options.cluster_size), 1,
+                                                  1};
+    ++config.numAttrs;
+  }
+  if (options.programmatic) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
+    ++config.numAttrs;
+  }
+  config.attrs = attributes;
   return cudaLaunchKernelEx(&config, kernel,
                             static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t launch(void (*kernel)(Parameters...),
+                   dim3 grid,
+                   dim3 block,
+                   size_t smem_bytes,
+                   cudaStream_t stream,
+                   Arguments&&... arguments) {
+  return launch(LaunchOptions{}, kernel, grid, block, smem_bytes, stream,
+                std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace moe

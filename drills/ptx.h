@@ -78,6 +78,30 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* 
                : "memory");
 }
 
+// stmatrix (sm_90), ldmatrix the other way round: lane i gives the address of row i % 8 of matrix
+// i / 8, r[j] holds row g, columns 2t and 2t + 1 of matrix j.
+__device__ __forceinline__ void stmatrix_x4(void* row, const uint32_t (&r)[4]) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(shared_address(row)),
+      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// A flag in global memory that one block sets and another waits for: what was written before the
+// add is seen after a load that returns it.
+__device__ __forceinline__ int load_acquire(const int32_t* flag) {
+  int value;
+  asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  return value;
+}
+__device__ __forceinline__ void add_release(int32_t* flag, int value) {
+  asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+}
+
 // mma.sync m16n8k16, bf16 in, fp32 accumulate: d += a * b, by one warp.
 //   a (16 x 16): a[i] holds row g + 8 * (i % 2), columns 2t + 8 * (i / 2) and the next
 //   b (16 x 8):  b[i] holds rows 2t + 8 * i and the next, column g
