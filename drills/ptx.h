@@ -116,6 +116,19 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// 2^x and 1/x by the special function unit, one instruction each, right to about 2^-22 of the
+// value; subnormal inputs and results are zeros.
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float reciprocal_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Two e4m3 codes, the low (HIGH = 0) or high two of four, as two halves; exact.
 template <int HIGH>
 __device__ __forceinline__ uint32_t halves_of_e4m3(uint32_t codes) {
