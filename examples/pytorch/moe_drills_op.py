@@ -107,7 +107,8 @@ def moe_layer(
         out = torch.empty_like(x)
         # Of PyTorch's allocator: ordered on this stream, and part of the pool of a graph that is captured.
         num_bytes = library.moe_drills_moe_layer_workspace_bytes(*sizes)
-        workspace = torch.empty(num_bytes, dtype=torch.uint8, device=x.device)
+        workspace = torch.empty(num_bytes + 255, dtype=torch.uint8, device=x.device)
+        aligned_workspace = (workspace.data_ptr() + 255) // 256 * 256
         status = library.moe_drills_moe_layer(
             out.data_ptr(),
             x.data_ptr(),
@@ -116,7 +117,7 @@ def moe_layer(
             w2.data_ptr(),
             *sizes,
             int(renormalize),
-            workspace.data_ptr(),
+            aligned_workspace,
             num_bytes,
             torch.cuda.current_stream(x.device).cuda_stream,
         )
