@@ -24,10 +24,12 @@ std::filesystem::path keep_copy(const Course& course, const std::filesystem::pat
   std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &parts);
   const std::filesystem::path folder = course.root / ".drill" / "trash";
   const std::string stem = std::string(time) + "-" + file.stem().string();
-  const std::string extension = file.extension().string();
-  std::filesystem::path copy = folder / (stem + extension);
+  std::filesystem::path copy = folder / stem;
+  copy += file.extension();
   for (int number = 2; std::filesystem::exists(copy); ++number) {
-    copy = folder / (stem + "-" + std::to_string(number) + extension);
+    copy = folder / stem;
+    copy += "-" + std::to_string(number);
+    copy += file.extension();
   }
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(file, copy);
