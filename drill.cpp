@@ -28,6 +28,7 @@ struct Options {
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
   std::vector<int> tune;
+  moe::driver::PaddingOptions padding;
 };
 
 struct Verb {
@@ -44,10 +45,13 @@ class HelpText : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string name) const override {
     if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
-    const bool positional =
-        !app->get_options([](const CLI::Option* option) { return option->get_positional(); })
-             .empty();
-    return "usage: " + name + (positional ? " mN" : "") + " [OPTIONS]\n";
+    std::string text = "usage: " + name;
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional()) continue;
+      const std::string type = option->get_type_name();
+      text += " " + (type == "TEXT" ? kStageVerb : type);
+    }
+    return text + " [OPTIONS]\n";
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -95,7 +99,22 @@ void add_bench_options(CLI::App& verb, Options& options) {
 }
 
 void add_tune_options(CLI::App& verb, Options& options) {
-  verb.add_option("sizes", options.tune, "T E K H I; without them shape A")->expected(0, 5);
+  verb.add_option("sizes", options.tune, "T E K H I; without them shape A")
+      ->expected(0, 5)
+      ->type_name("[T E K H I]");
+}
+
+void add_padding_options(CLI::App& verb, Options& options) {
+  moe::driver::PaddingOptions& padding = options.padding;
+  verb.add_option("routing", padding.routing)->type_name("[ROUTING]");
+  verb.footer(
+      "ROUTING is uniform (the default), zipf, hot (every token names experts 0 .. K-1),\n"
+      "or a file: one token a line, its expert ids separated by blanks or commas.");
+  verb.add_option("-T", padding.num_tokens, "tokens; 4096")->type_name("N");
+  verb.add_option("-E", padding.num_experts, "experts; 64")->type_name("N");
+  verb.add_option("-K", padding.top_k, "experts of a token; 8")->type_name("N");
+  verb.add_option("--skew", padding.skew, "exponent of zipf; 1")->type_name("X");
+  verb.add_option("--seed", padding.seed, "of the routing; 1")->type_name("N");
 }
 
 void add_skeletons_options(CLI::App& verb, Options& options) {
@@ -126,6 +145,10 @@ const std::vector<Verb>& verbs() {
       {"tune", "measure m4's tiles on this GPU; prints a line for its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
+       }},
+      {"padding", "dropped tokens and wasted FLOPs of a routing", add_padding_options,
+       [](const Course&, const Options& options) {
+         return moe::driver::run_padding(options.padding);
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},

@@ -47,6 +47,15 @@ struct BenchOptions {
   bool solution = false;
 };
 
+struct PaddingOptions {
+  std::string routing = "uniform";  // or zipf, hot, or a file of ids
+  int num_tokens = 4096;
+  int num_experts = 64;
+  int top_k = 8;
+  double skew = 1.0;
+  std::uint64_t seed = 1;
+};
+
 int show_where(const Course& course);  // driver/where.cpp
 int run_stage(const Course& course, const RunOptions& options);
 int list_stages(const Course& course);
@@ -54,6 +63,7 @@ int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const std::vector<int>& sizes);
+int run_padding(const PaddingOptions& options);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);
