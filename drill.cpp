@@ -29,6 +29,7 @@ struct Options {
   moe::driver::BenchOptions bench;
   std::vector<int> tune;
   moe::driver::PaddingOptions padding;
+  std::string idea;
 };
 
 struct Verb {
@@ -104,6 +105,10 @@ void add_tune_options(CLI::App& verb, Options& options) {
       ->type_name("[T E K H I]");
 }
 
+void add_try_options(CLI::App& verb, Options& options) {
+  verb.add_option("idea", options.idea)->type_name("[IDEA]");
+}
+
 void add_padding_options(CLI::App& verb, Options& options) {
   moe::driver::PaddingOptions& padding = options.padding;
   verb.add_option("routing", padding.routing)->type_name("[ROUTING]");
@@ -145,6 +150,10 @@ const std::vector<Verb>& verbs() {
       {"tune", "measure m4's tiles on this GPU; prints a line for its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
+       }},
+      {"try", "the small kernels of content/start.md, one for each idea of CUDA", add_try_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_try(course, options.idea);
        }},
       {"padding", "dropped tokens and wasted FLOPs of a routing", add_padding_options,
        [](const Course&, const Options& options) {

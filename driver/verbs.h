@@ -63,6 +63,7 @@ int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const std::vector<int>& sizes);
+int run_try(const Course& course, const std::string& idea);
 int run_padding(const PaddingOptions& options);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);

@@ -41,8 +41,8 @@ std::string rule_line(std::size_t cells) {
 // The heading of the section that the table stands in says machine and date.
 std::string caption(const std::string& heading, bool chinese) {
   const std::string link = chinese ? "../results/README.md" : "results/README.md";
-  return (chinese ? "实测，" : "Measured, ") + heading + (chinese ? "（[方法](" : " ([method](") + link +
-         (chinese ? ")）：\n\n" : ")):\n\n");
+  return (chinese ? "实测，" : "Measured, ") + heading + (chinese ? "（[方法](" : " ([method](") +
+         link + (chinese ? ")）：\n\n" : ")):\n\n");
 }
 
 std::string measured_body(const driver::Course& course, const std::string& wanted, bool chinese) {

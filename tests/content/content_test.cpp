@@ -10,6 +10,7 @@
 #include <set>
 
 #include "content/blocks.h"
+#include "content/transcripts.h"
 #include "driver/terminal.h"
 
 namespace moe::content {
@@ -188,6 +189,19 @@ TEST(Content, GeneratedBlocksAreUpToDate) {
   }
 }
 
+TEST(Content, ShownCommandsPrintWhatIsShown) {
+  std::size_t shown = 0;
+  for (const NoteFile& page : pages()) {
+    shown += check_transcripts(
+                 course().root / page.name, "./drill padding",
+                 [](const std::string& command) {
+                   return output_of(std::string("'") + DRILL_COMMAND + "'" + command.substr(7));
+                 })
+                 .size();
+  }
+  EXPECT_GE(shown, 2u);
+}
+
 // ---- the template
 
 const std::vector<std::string> kSections{"In one sentence",
@@ -283,7 +297,9 @@ TEST_P(Note, ChineseNoteSaysTheSame) {
       << chinese->name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Note, testing::ValuesIn(kStages), [](const auto& one) { return std::string(one.param.id); });
+INSTANTIATE_TEST_SUITE_P(All, Note, testing::ValuesIn(kStages), [](const auto& one) {
+  return std::string(one.param.id);
+});
 
 }  // namespace
 }  // namespace moe::content
