@@ -10,6 +10,7 @@
 #include <set>
 
 #include "content/blocks.h"
+#include "content/figures.h"
 #include "content/transcripts.h"
 #include "driver/terminal.h"
 
@@ -186,6 +187,29 @@ TEST(Content, GeneratedBlocksAreUpToDate) {
       std::ofstream(course().root / page.name, std::ios::binary) << text;
       std::printf("%s written\n", page.name.c_str());
     }
+  }
+}
+
+TEST(Content, FiguresAreUpToDate) {
+  const bool update = std::getenv("DRILL_UPDATE_CONTENT") != nullptr;
+  std::set<std::string> names;
+  for (const Figure& figure : all_figures()) {
+    const fs::path path = course().root / "content/figures" / (figure.name + ".svg");
+    names.insert(path.filename());
+    if (update) {
+      fs::create_directories(path.parent_path());
+      std::ofstream(path, std::ios::binary) << figure.svg;
+    }
+    EXPECT_EQ(driver::read_file(path), figure.svg)
+        << path << ": stale; DRILL_UPDATE_CONTENT=1 writes it";
+  }
+  for (const auto& entry : fs::directory_iterator(course().root / "content/figures")) {
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(names.contains(name)) << name << " is not drawn by figures.cpp";
+    const bool used = std::any_of(pages().begin(), pages().end(), [&](const NoteFile& page) {
+      return page.text.find("figures/" + name) != std::string::npos;
+    });
+    EXPECT_TRUE(used) << name << " is in no page";
   }
 }
 

@@ -247,15 +247,10 @@ std::string m3_example() {
   return text + out.fenced().substr(4);
 }
 
-struct Loads {
-  int a = 0;
-  int w = 0;
-};
-
 // Panels loaded into a cache of four that drops the one used longest ago.
-Loads loads_of(const oracle::TileGrid& grid, const std::vector<int>& expert_of_row) {
+TileLoads loads_of(const oracle::TileGrid& grid, const std::vector<int>& expert_of_row) {
   constexpr std::size_t kPanels = 4;
-  Loads loads;
+  TileLoads loads;
   std::list<int> cache;
   const auto use = [&](int panel) {
     const auto found = std::find(cache.begin(), cache.end(), panel);
@@ -310,8 +305,8 @@ std::string m4_example() {
       "\n| order, a cache of 4 panels | A, 5x3 | W, 5x3 | sum | sum, the tokens above |\n"
       "|---|---|---|---|---|\n";
   const auto line = [&](const std::string& name, int group, int token_group) {
-    const Loads one = loads_of({5, 3, group}, {});
-    const Loads three = loads_of({tokens.num_pid_m, 3, token_group}, table.expert_ids);
+    const TileLoads one = loads_of({5, 3, group}, {});
+    const TileLoads three = loads_of({tokens.num_pid_m, 3, token_group}, table.expert_ids);
     text += "| " + name + " | " + number(one.a) + " | " + number(one.w) + " | " +
             number(one.a + one.w) + " | " + number(three.a + three.w) + " |\n";
   };
@@ -374,6 +369,10 @@ std::string m5_example() {
 }
 
 }  // namespace
+
+TileLoads tile_loads(const oracle::TileGrid& grid) {
+  return loads_of(grid, {});
+}
 
 std::string tiny_example(std::string_view stage) {
   if (stage == "m1") return m1_example();

@@ -5,9 +5,19 @@
 #include <string>
 #include <string_view>
 
+#include "m4_group_m_oracle.h"
+
 namespace moe::content {
 
 // The Markdown of the tables of one stage ("m1" ... "m5"), or "" for another name.
 std::string tiny_example(std::string_view stage);
+
+struct TileLoads {
+  int a = 0;
+  int w = 0;
+};
+
+// Panels of one expert loaded into a cache of four that drops the one used longest ago.
+TileLoads tile_loads(const oracle::TileGrid& grid);
 
 }  // namespace moe::content
