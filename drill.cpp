@@ -30,6 +30,7 @@ struct Options {
   std::vector<int> tune;
   moe::driver::PaddingOptions padding;
   std::string idea;
+  moe::driver::ReadOptions read;
 };
 
 struct Verb {
@@ -105,6 +106,11 @@ void add_tune_options(CLI::App& verb, Options& options) {
       ->type_name("[T E K H I]");
 }
 
+void add_read_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.read.stage)->type_name("[mN]");
+  verb.add_flag("--no-browser", options.read.quiet, "only write build/site");
+}
+
 void add_try_options(CLI::App& verb, Options& options) {
   verb.add_option("idea", options.idea)->type_name("[IDEA]");
 }
@@ -151,6 +157,10 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
        }},
+      {"read", "the notes beside the code, as a site in build/site", add_read_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_read(course, options.read);
+       }},
       {"try", "the small kernels of content/start.md, one for each idea of CUDA", add_try_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_try(course, options.idea);
@@ -178,7 +188,9 @@ bool is_verb(const std::string& word) {
   return false;
 }
 
-int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
+// `before` is the verb that wanted a stage, with a blank, or "" where verbs are meant too.
+int say_unknown(const std::string& word, const char* kind, const std::string& before) {
+  const bool verbs_too = before.empty();
   std::vector<std::string> candidates;
   for (const moe::Stage& stage : moe::kStages) {
     candidates.insert(candidates.end(), {stage.id, stage.stem});
@@ -192,7 +204,7 @@ int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
   std::string text =
       "drill: there is no " + std::string(kind) + " " + moe::driver::shell_quoted(word) + ".";
   if (!near.empty()) {
-    text += " Did you mean: drill " + std::string(verbs_too ? "" : "reset ") + near;
+    text += " Did you mean: drill " + before + near;
   } else {
     text += " See: drill -h";
   }
@@ -203,10 +215,12 @@ int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
 int run_verb(const CLI::App& app, const Course& course, const Options& options) {
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
-    const std::string& stage =
-        std::string(verb.name) == "reset" ? options.reset.stage : options.run.stage;
+    const std::string name = verb.name;
+    const std::string& stage = name == "reset"  ? options.reset.stage
+                               : name == "read" ? options.read.stage
+                                                : options.run.stage;
     if (!stage.empty() && moe::driver::find_stage(stage) == nullptr) {
-      return say_unknown(stage, "stage", false);
+      return say_unknown(stage, "stage", name + " ");
     }
     return verb.run(course, options);
   }
@@ -218,7 +232,7 @@ int run_command(std::vector<std::string> words) {
   const bool is_stage = moe::driver::find_stage(first) != nullptr;
   const bool is_option = words.empty() || first.starts_with('-');
   if (!is_stage && !is_option && (first == kStageVerb || !is_verb(first))) {
-    return say_unknown(first, "verb or stage", true);
+    return say_unknown(first, "verb or stage", "");
   }
   // Stages are written like verbs: "m2 --full" is parsed as "mN --stage m2 --full".
   if (is_stage) words.insert(words.begin(), {kStageVerb, "--stage"});

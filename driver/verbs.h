@@ -47,6 +47,11 @@ struct BenchOptions {
   bool solution = false;
 };
 
+struct ReadOptions {
+  std::string stage;   // whose page is opened; empty: the contents
+  bool quiet = false;  // opens no browser
+};
+
 struct PaddingOptions {
   std::string routing = "uniform";  // or zipf, hot, or a file of ids
   int num_tokens = 4096;
@@ -63,6 +68,7 @@ int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const std::vector<int>& sizes);
+int run_read(const Course& course, const ReadOptions& options);
 int run_try(const Course& course, const std::string& idea);
 int run_padding(const PaddingOptions& options);
 int run_doctor(const Course& course);

@@ -22,7 +22,7 @@ std::string style_of_expert(int expert) {
 Figure map_of(const std::string& stage, const std::set<std::string>& marked) {
   std::string list;
   for (const std::string& step : marked) list += (list.empty() ? "" : ", ") + step;
-  Svg svg(760, 92, "The five steps of the layer; of " + stage + ": " + list,
+  Svg svg("map_" + stage, 760, 92, "The five steps of the layer; of " + stage + ": " + list,
           "Boxes from left to right: route, align, GEMM1, SwiGLU, GEMM2, weight, combine.");
   const std::vector<std::pair<std::string, std::string>> steps{
       {"route", "1"}, {"align", "1"},  {"GEMM1", "2"},  {"SwiGLU", "3"},
@@ -43,7 +43,7 @@ Figure sorting() {
   constexpr int kBlockM = 2;
   const oracle::Alignment table = oracle::align(kTopKIds, 4, 2, 3, kBlockM);
   Svg svg(
-      620, 230, "Flat ids sorted by expert, rows of padding hatched",
+      "sorting", 620, 230, "Flat ids sorted by expert, rows of padding hatched",
       "Above, the eight flat ids of four tokens, coloured by expert. Below, the ten rows of the "
       "table in blocks of two; the rows that no id fills hold the pad id 8.");
   const auto from_x = [](int id) { return 110 + id * 50.0 + (id / 2) * 10.0; };
@@ -58,7 +58,7 @@ Figure sorting() {
     const int id = table.sorted_token_ids[size_t(row)];
     const int expert = table.expert_ids[size_t(row / kBlockM)];
     if (id < kIds) svg.line(from_x(id) + 22, 62, to_x(row) + 22, 140, "dash");
-    svg.cell(to_x(row), 140, 44, 30, id < kIds ? style_of_expert(expert) : "pad",
+    svg.cell(to_x(row), 140, 44, 30, id < kIds ? style_of_expert(expert) : "pad@",
              std::to_string(id));
     if (row % kBlockM == 0)
       svg.text(to_x(row) + 47, 188, "expert " + std::to_string(expert), "small");
@@ -68,7 +68,7 @@ Figure sorting() {
 }
 
 Figure gather() {
-  Svg svg(620, 250, "Rows of x gathered into the tile of expert 0",
+  Svg svg("gather", 620, 250, "Rows of x gathered into the tile of expert 0",
           "Tile rows 0, 1, 2 hold flat ids 0, 4, 7 and read rows 0, 2, 3 of x; the other tile rows "
           "are padding and read nothing. Results go to rows 0, 4, 7 of out.");
   const auto y = [](int row) { return 40 + row * 34.0; };
@@ -84,7 +84,7 @@ Figure gather() {
   }
   for (int row = 0; row < 5; ++row) {
     const bool real = row < int(ids.size());
-    svg.cell(250, y(row), 120, 26, real ? "e0" : "pad",
+    svg.cell(250, y(row), 120, 26, real ? "e0" : "pad@",
              real ? "flat id " + std::to_string(ids[size_t(row)]) : "8");
     if (!real) continue;
     const int id = ids[size_t(row)];
@@ -100,7 +100,7 @@ Figure gather() {
 
 Figure weight() {
   Svg svg(
-      700, 180, "Where the routing weight may go",
+      "weight", 700, 180, "Where the routing weight may go",
       "On x or before SwiGLU: wrong, SiLU is not linear. On h: right in exact arithmetic, one "
       "more rounding. In GEMM2's epilogue: right and free. In a kernel of its own: right, 56 us.");
   const std::vector<std::string> steps{"x", "GEMM1", "SwiGLU", "GEMM2", "y", "combine"};
@@ -145,7 +145,7 @@ void draw_order(Svg& svg, double left, const oracle::TileGrid& grid, const std::
 }
 
 Figure order() {
-  Svg svg(520, 250, "Tile order row by row and in groups of two rows",
+  Svg svg("order", 520, 250, "Tile order row by row and in groups of two rows",
           "Five rows by three columns of tiles with the number of the program in each. Below, the "
           "panels loaded into a cache of four: groups load fewer panels of W.");
   draw_order(svg, 40, {5, 3, 1}, "row by row");
@@ -154,7 +154,7 @@ Figure order() {
 }
 
 Figure scales() {
-  Svg svg(620, 230, "Scale blocks along D, and one sum",
+  Svg svg("scales", 620, 230, "Scale blocks along D, and one sum",
           "A row of A has one scale for each 128 of D, W one for each 128 by 128. The partial sums "
           "of both blocks are scaled apart: 128 * 1 + 128 * 2 = 384.");
   svg.text(20, 52, "row of A", "left");

@@ -37,7 +37,7 @@ std::string class_of(const std::string& style) {
 
 constexpr const char* kStyle = R"svg(<style>
 svg{--ink:#1f2328;--paper:#fff;--soft:#eef1f4;--mark:#fff1c2;--e0:#cfe3ff;--e1:#d6f0d0;--e2:#f6d6e6}
-@media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#0d1117;--soft:#21262d;--mark:#5c4a12;
+%media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#0d1117;--soft:#21262d;--mark:#5c4a12;
 --e0:#1f3f66;--e1:#234a22;--e2:#5a2745}}
 .fig text{font:13px ui-sans-serif,system-ui,sans-serif;fill:var(--ink);text-anchor:middle}
 .fig text.left{text-anchor:start}.fig text.strong{font-weight:600}
@@ -45,20 +45,34 @@ svg{--ink:#1f2328;--paper:#fff;--soft:#eef1f4;--mark:#fff1c2;--e0:#cfe3ff;--e1:#
 .fig rect{stroke:var(--ink);fill:var(--paper)}.fig line,.fig path{stroke:var(--ink);fill:none}
 .fig rect.e0{fill:var(--e0)}.fig rect.e1{fill:var(--e1)}.fig rect.e2{fill:var(--e2)}
 .fig rect.soft{fill:var(--soft)}.fig rect.mark{fill:var(--mark);stroke-width:2.5}
-.fig rect.pad{fill:url(#hatch)}.fig rect.none{fill:none}.fig .thick{stroke-width:2.5}
+.fig rect.pad@{fill:url(#hatch@)}.fig rect.none{fill:none}.fig .thick{stroke-width:2.5}
 .fig .dash{stroke-dasharray:4 3}.fig .tip{fill:var(--ink);stroke:none}
 </style>
-<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"
+<defs><pattern id="hatch@" width="6" height="6" patternUnits="userSpaceOnUse"
 patternTransform="rotate(45)"><rect width="6" height="6" style="stroke:none;fill:var(--soft)"/>
 <line x1="0" y1="0" x2="0" y2="6"/></pattern>
-<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+<marker id="tip@" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
 <path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>
 )svg";
 
+// "@" stands for the name, "%" for "@".
+std::string with_name(const std::string& text, const std::string& name) {
+  std::string named;
+  for (const char c : text) {
+    if (c == '@') {
+      named += "-" + name;
+    } else {
+      named += c == '%' ? '@' : c;  // "%media"
+    }
+  }
+  return named;
+}
+
 }  // namespace
 
-Svg::Svg(int width, int height, std::string title, std::string description)
-    : width_(width),
+Svg::Svg(std::string name, int width, int height, std::string title, std::string description)
+    : name_(std::move(name)),
+      width_(width),
       height_(height),
       title_(std::move(title)),
       description_(std::move(description)) {}
@@ -90,7 +104,7 @@ void Svg::line(double x1, double y1, double x2, double y2, const std::string& st
 
 void Svg::arrow(double x1, double y1, double x2, double y2, const std::string& style) {
   body_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) +
-           attribute("y2", y2) + class_of(style) + " marker-end=\"url(#tip)\"/>\n";
+           attribute("y2", y2) + class_of(style) + " marker-end=\"url(#tip@)\"/>\n";
 }
 
 std::string Svg::str() const {
@@ -98,7 +112,7 @@ std::string Svg::str() const {
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" viewBox=\"0 0 " +
          size + "\" width=\"" + std::to_string(width_) + "\" height=\"" + std::to_string(height_) +
          "\">\n" + "<title>" + escaped(title_) + "</title>\n<desc>" + escaped(description_) +
-         "</desc>\n" + kStyle + body_ + "</svg>\n";
+         "</desc>\n" + with_name(kStyle, name_) + with_name(body_, name_) + "</svg>\n";
 }
 
 }  // namespace moe::content

@@ -8,7 +8,8 @@ namespace moe::content {
 
 class Svg {
  public:
-  Svg(int width, int height, std::string title, std::string description);
+  // `name` makes the ids of the drawing its own: several stand in one page.
+  Svg(std::string name, int width, int height, std::string title, std::string description);
 
   void text(double x, double y, const std::string& words, const std::string& style = "");
   // style: classes such as "e0", "pad", "mark", "soft"
@@ -25,6 +26,7 @@ class Svg {
   std::string str() const;
 
  private:
+  std::string name_;
   int width_;
   int height_;
   std::string title_;
