@@ -67,8 +67,12 @@ std::string index_html(const Book& book) {
             escaped(source.stage->title) + "</td><td>" +
             escaped(standing.word + "  " + standing.detail) + "</td></tr>\n";
   }
-  return html + "</table>\n<p>Next: <code>./" + escaped(next_command(book.course)) +
-         "</code></p>\n</main></div>\n</body>\n</html>\n";
+  return html +
+         "</table>\n<p>New to CUDA: <a href=\"start.html\">CUDA in one page</a>. What the layer "
+         "is: <a href=\"moe.html\">Mixture of Experts</a>. Words: <a "
+         "href=\"glossary.html\">glossary</a>. <a href=\"zh/m1_align.html\" "
+         "lang=\"zh\">\xe4\xb8\xad\xe6\x96\x87</a></p>\n<p>Next: <code>./" +
+         escaped(next_command(book.course)) + "</code></p>\n</main></div>\n</body>\n</html>\n";
 }
 
 bool write_text(const fs::path& path, const std::string& text) {

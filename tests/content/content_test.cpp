@@ -69,20 +69,22 @@ std::string all_text(const std::string& folder, const std::set<std::string>& ext
 // ---- what a page points to
 
 TEST(Content, HasPages) {
-  EXPECT_GE(pages().size(), 20u) << "nothing would be checked";
+  EXPECT_GE(pages().size(), 20u) << "else little would be checked";
+}
+
+std::string region_fault(const std::string& label) {
+  for (const Stage& stage : kStages) {
+    for (const driver::Region& region : driver::regions_of(course(), stage)) {
+      if (region.label == label) return "";
+    }
+  }
+  return "no solution has a region " + label;
 }
 
 TEST(Content, CitedRegionsExist) {
-  std::set<std::string> labels;
-  for (const Stage& stage : kStages) {
-    for (const driver::Region& region : driver::regions_of(course(), stage)) {
-      labels.insert(region.label);
-    }
-  }
   for (const NoteFile& page : pages()) {
     for (const driver::Citation& citation : page.page.citations) {
-      EXPECT_TRUE(labels.contains(citation.label))
-          << at(page, citation.line) << "no solution has a region " << citation.label;
+      EXPECT_EQ(region_fault(citation.label), "") << at(page, citation.line);
     }
   }
 }
@@ -115,6 +117,32 @@ TEST(Content, LinksLeadSomewhereAndImagesHaveText) {
       EXPECT_EQ(link_fault(page, link), "") << at(page, link.line);
     }
   }
+}
+
+// A check that cannot fail is none.
+TEST(Content, FaultsAreSeen) {
+  NoteFile page{"content/m1_align.md", "", {}};
+  const auto fault = [&](const std::string& text) {
+    page.page = driver::scan_markdown(text);
+    return page.page.links.empty() ? "no link" : link_fault(page, page.page.links.front());
+  };
+  EXPECT_EQ(fault("[a](m2_grouped_gemm.md#gather)"), "");
+  EXPECT_EQ(fault("[a](#top-k)"), "");
+  EXPECT_EQ(fault("[a](https://example.com/#x)"), "");
+  EXPECT_EQ(fault("[a](m99.md)"), "no file content/m99.md");
+  EXPECT_EQ(fault("[a](m2_grouped_gemm.md#nothing)"),
+            "no heading #nothing in content/m2_grouped_gemm.md");
+  EXPECT_EQ(fault("![](figures/sorting.svg)"), "image figures/sorting.svg has no alternative text");
+  EXPECT_EQ(fault("<img src=\"figures/sorting.svg\">"),
+            "image figures/sorting.svg has no alternative text");
+  EXPECT_EQ(region_fault("m2.gather"), "");
+  EXPECT_EQ(region_fault("m2.gathers"), "no solution has a region m2.gathers");
+
+  const driver::Page blocks = driver::scan_markdown(
+      "<!-- BEGIN measured m99 -->\n<!-- END measured -->\n<!-- BEGIN measured m2 -->\n"
+      "<!-- END measured -->\n");
+  EXPECT_THROW(generated_body(course(), page, blocks.blocks.at(0)), std::runtime_error);
+  EXPECT_NE(generated_body(course(), page, blocks.blocks.at(1)).find("| GEMM1"), std::string::npos);
 }
 
 TEST(Content, PathsInCodeExist) {
