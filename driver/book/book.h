@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "driver/course.h"
-#include "driver/markdown.h"
+#include "driver/book/markdown.h"
 
 namespace moe::driver::book {
 

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "driver/book/markdown.h"
 #include "driver/course.h"
-#include "driver/markdown.h"
 
 namespace moe::content {
 

@@ -1,4 +1,4 @@
-#include "driver/markdown.h"
+#include "driver/book/markdown.h"
 
 #include <gtest/gtest.h>
 
