@@ -76,7 +76,7 @@ TEST_F(Site, WorksInABrowser) {
                        "--virtual-time-budget=120000",
                        "--dump-dom",
                        "file://" + (folder / "test.html").string()};
-  command.limit_s = 120;
+  command.limit_s = 300;
   const Outcome outcome = run_process(command);
   const std::string result = between(outcome.output, "<pre id=\"result\">", "</pre>");
   EXPECT_TRUE(result.starts_with("0 failures in ")) << result << "\n"

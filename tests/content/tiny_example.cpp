@@ -45,13 +45,17 @@ class Grid {
   }
   void gap() { text_ += "\n"; }
   void say(const std::string& line) { text_ += line + "\n"; }
-  std::string fenced() const { return "```\n" + text_ + "```\n"; }
+  const std::string& text() const { return text_; }
 
  private:
   std::size_t label_width_;
   std::size_t cell_width_;
   std::string text_;
 };
+
+std::string fenced(const std::string& text) {
+  return "```\n" + text + "```\n";
+}
 
 std::string number(double value, const char* format = "%g") {
   char text[32];
@@ -96,16 +100,7 @@ std::vector<std::string> rows_by_expert(RowOf row_of) {
   });
 }
 
-std::string m1_example() {
-  constexpr int kBlockM = 2;
-  const oracle::Alignment table = oracle::align(kTopKIds, kTokens, kTopK, kExperts, kBlockM);
-  std::vector<int> padded;
-  std::vector<int> first{0};
-  for (int e = 0; e < kExperts; ++e) {
-    const int count = int(ids_of(e).size());
-    padded.push_back((count + kBlockM - 1) / kBlockM * kBlockM);
-    first.push_back(first.back() + padded.back());
-  }
+std::string m1_tokens() {
   Grid tokens(12, 7);
   const auto pair_of = [](int token, auto value) {
     return number(value(token * kTopK)) + " " + number(value(token * kTopK + 1));
@@ -118,9 +113,17 @@ std::string m1_example() {
              cells(kTokens, [&](int t) { return pair_of(t, [](int id) { return id; }); }),
              "    pad id = 4 * 2 = 8");
   tokens.gap();
-  std::string text = tokens.fenced();
-  text.erase(text.size() - 4);  // the fence goes on
+  return tokens.text();
+}
 
+std::string m1_experts(int block_m) {
+  std::vector<int> padded;
+  std::vector<int> first{0};
+  for (int e = 0; e < kExperts; ++e) {
+    const int count = int(ids_of(e).size());
+    padded.push_back((count + block_m - 1) / block_m * block_m);
+    first.push_back(first.back() + padded.back());
+  }
   Grid experts(12, 9);
   experts.row("expert", cells(kExperts, [](int e) { return number(e); }));
   experts.row("flat ids", rows_by_expert([](int id) { return id; }));
@@ -130,10 +133,12 @@ std::string m1_example() {
   experts.row("first row", cells(kExperts, [&](int e) { return number(first[size_t(e)]); }),
               "  sum of `padded` before it; of all: " + number(first.back()) + " rows");
   experts.gap();
-  text += experts.fenced().substr(4);
-  text.erase(text.size() - 4);
+  return experts.text();
+}
 
-  const int blocks = table.num_tokens_post_padded / kBlockM;
+std::string m1_table(int block_m) {
+  const oracle::Alignment table = oracle::align(kTopKIds, kTokens, kTopK, kExperts, block_m);
+  const int blocks = table.num_tokens_post_padded / block_m;
   Grid rows(24, 7);
   rows.row("row", cells(blocks, [](int b) { return number(2 * b) + " " + number(2 * b + 1); }));
   rows.row("sorted_token_ids", cells(blocks, [&](int b) {
@@ -151,7 +156,11 @@ std::string m1_example() {
   };
   rows.say("logits 2 1 0, K = 2       ids " + joined(plain.topk_ids) + ", weights " +
            weights(plain) + "; with renormalize " + weights(scaled));
-  return text + rows.fenced().substr(4);
+  return rows.text();
+}
+
+std::string m1_example() {
+  return fenced(m1_tokens() + m1_experts(2) + m1_table(2));
 }
 
 // "0 4 7 8 8 .."
@@ -166,14 +175,19 @@ std::string block_with_pads(const oracle::Alignment& table, int block_m, int blo
   return text + "..";
 }
 
-std::string m2_example() {
-  constexpr int kBlockM = 16;
-  const oracle::Alignment table = oracle::align(kTopKIds, kTokens, kTopK, kExperts, kBlockM);
-  const int blocks = table.num_tokens_post_padded / kBlockM;
+constexpr int kTileRows = 16;  // the smallest block_m of the GEMMs
+
+oracle::Alignment tile_table() {
+  return oracle::align(kTopKIds, kTokens, kTopK, kExperts, kTileRows);
+}
+
+std::string m2_rows() {
+  const oracle::Alignment table = tile_table();
+  const int blocks = table.num_tokens_post_padded / kTileRows;
   Grid grid(20, 17);
   grid.row("block", cells(blocks, [](int b) { return number(b); }));
   grid.row("sorted_token_ids",
-           cells(blocks, [&](int b) { return block_with_pads(table, kBlockM, b); }));
+           cells(blocks, [&](int b) { return block_with_pads(table, kTileRows, b); }));
   grid.row("expert_ids", cells(blocks, [&](int b) { return number(table.expert_ids[size_t(b)]); }));
   grid.say("num_tokens_post_padded   " + number(table.num_tokens_post_padded) + " = " +
            number(blocks) + " blocks of 16; " + number(kIds) + " rows are real");
@@ -183,18 +197,23 @@ std::string m2_example() {
   grid.row("row of h (GEMM2)", rows_by_expert([](int id) { return id; }));
   grid.row("row of out", rows_by_expert([](int id) { return id; }));
 
+  return grid.text();
+}
+
+std::string m2_sums() {
   oracle::GemmProblem p;
   p.num_tokens = kTokens;
   p.top_k = kTopK;
   p.num_experts = kExperts;
   p.n = 1;
   p.depth = 2;
-  p.block_m = kBlockM;
+  p.block_m = kTileRows;
   p.topk_ids = kTopKIds;
   const std::array<float, 8> x{1, 2, 0, 1, 2, -1, 1, 1};
   const std::array<float, 6> w{1, 0, 2, 1, 0, -1};
   for (const float value : x) p.a.push_back(judge::to_bf16(value));
   for (const float value : w) p.w.push_back(judge::to_bf16(value));
+  const oracle::Alignment table = tile_table();
   p.sorted_token_ids = table.sorted_token_ids;
   p.expert_ids = table.expert_ids;
   p.num_tokens_post_padded = table.num_tokens_post_padded;
@@ -213,7 +232,12 @@ std::string m2_example() {
   sums.row("token", cells(kIds, [](int id) { return number(id / kTopK); }));
   sums.row("expert", cells(kIds, [](int id) { return number(kTopKIds[size_t(id)]); }));
   sums.row("out", cells(kIds, [&](int id) { return number(out.at(id, 0)); }));
-  return grid.fenced() + "\nWith numbers, two terms of D and one column of N:\n\n" + sums.fenced();
+  return sums.text();
+}
+
+std::string m2_example() {
+  return fenced(m2_rows()) + "\nWith numbers, two terms of D and one column of N:\n\n" +
+         fenced(m2_sums());
 }
 
 std::string m3_example() {
@@ -236,15 +260,13 @@ std::string m3_example() {
   grid.row("weight", cells(kIds, [&](int id) { return number(weight(id)); }));
   grid.row("y", cells(kIds, [&](int id) { return thousandths(weight(id) * product(id)); }));
   grid.gap();
-  std::string text = grid.fenced();
-  text.erase(text.size() - 4);
   Grid out(12, 16);
   out.row("token", cells(kTokens, [](int t) { return number(t); }));
   out.row("out", cells(kTokens, [&](int t) {
             const int id = t * kTopK;
             return thousandths(weight(id) * product(id) + weight(id + 1) * product(id + 1));
           }));
-  return text + out.fenced().substr(4);
+  return fenced(grid.text() + out.text());
 }
 
 // Panels loaded into a cache of four that drops the one used longest ago.
@@ -282,17 +304,16 @@ std::string pid_grid(const oracle::TileGrid& grid, const std::vector<std::string
               }),
         "   " + remarks[size_t(m)]);
   }
-  return picture.fenced();
+  return fenced(picture.text());
 }
 
 std::string m4_example() {
-  constexpr int kBlockM = 16;
-  const oracle::Alignment table = oracle::align(kTopKIds, kTokens, kTopK, kExperts, kBlockM);
-  const oracle::TileGrid tokens{table.num_tokens_post_padded / kBlockM, 3, 2};
+  const oracle::Alignment table = tile_table();
+  const oracle::TileGrid tokens{table.num_tokens_post_padded / kTileRows, 3, 2};
   std::vector<std::string> rows;
   for (int m = 0; m < tokens.num_pid_m; ++m) {
     rows.push_back("expert " + number(table.expert_ids[size_t(m)]) + ": " +
-                   block_with_pads(table, kBlockM, m));
+                   block_with_pads(table, kTileRows, m));
   }
   std::string text = pid_grid(tokens, rows);
   const oracle::TileGrid grid{5, 3, 2};
@@ -316,7 +337,8 @@ std::string m4_example() {
   return text;
 }
 
-std::string m5_example() {
+// All codes are 1; token t has the scales t + 1 and 2 (t + 1), expert e has e + 1 twice.
+oracle::Fp8GemmProblem m5_problem() {
   oracle::Fp8GemmProblem p;
   p.num_tokens = kTokens;
   p.top_k = kTopK;
@@ -333,8 +355,10 @@ std::string m5_example() {
     p.a_scales.push_back(float(2 * (t + 1)));
   }
   p.w_scales = {1, 1, 2, 2, 3, 3};
-  const judge::Matrix out = oracle::grouped_gemm_fp8(p);
+  return p;
+}
 
+std::string m5_places(const oracle::Fp8GemmProblem& p) {
   Grid grid(26, 13);
   const auto by_block = [&](int block) {
     return rows_by_expert(
@@ -351,9 +375,11 @@ std::string m5_example() {
              return number(double(oracle::w_scale_index(p, e, 0, 1)));
            }));
   grid.gap();
-  std::string text = grid.fenced();
-  text.erase(text.size() - 4);
+  return grid.text();
+}
 
+std::string m5_sums(const oracle::Fp8GemmProblem& p) {
+  const judge::Matrix out = oracle::grouped_gemm_fp8(p);
   Grid sums(20, 7);
   const auto scaled = [&](int id, int block) {
     const auto row = size_t(oracle::a_scale_index(p, p.row_of(id), block));
@@ -365,7 +391,12 @@ std::string m5_example() {
   sums.row("scales of block 0", cells(kIds, [&](int id) { return number(double(scaled(id, 0))); }));
   sums.row("scales of block 1", cells(kIds, [&](int id) { return number(double(scaled(id, 1))); }));
   sums.row("out", cells(kIds, [&](int id) { return number(out.at(id, 0)); }));
-  return text + sums.fenced().substr(4);
+  return sums.text();
+}
+
+std::string m5_example() {
+  const oracle::Fp8GemmProblem p = m5_problem();
+  return fenced(m5_places(p) + m5_sums(p));
 }
 
 }  // namespace
