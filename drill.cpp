@@ -122,7 +122,8 @@ void add_padding_options(CLI::App& verb, Options& options) {
       "ROUTING is uniform (the default), zipf, hot (every token names experts 0 .. K-1),\n"
       "or a file: one token a line, its expert ids separated by blanks or commas.");
   verb.add_option("-T", padding.num_tokens, "tokens; 4096")->type_name("N");
-  verb.add_option("-E", padding.num_experts, "experts; 64")->type_name("N");
+  verb.add_option("-E", padding.num_experts, "experts; 64, or those that the file names")
+      ->type_name("N");
   verb.add_option("-K", padding.top_k, "experts of a token; 8")->type_name("N");
   verb.add_option("--skew", padding.skew, "exponent of zipf; 1")->type_name("X");
   verb.add_option("--seed", padding.seed, "of the routing; 1")->type_name("N");

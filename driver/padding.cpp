@@ -193,7 +193,8 @@ std::int64_t capacity_of(const std::vector<std::int64_t>& rows, double factor) {
 }
 
 int run_padding(const PaddingOptions& options) {
-  RoutingSizes sizes{options.num_tokens, options.num_experts, options.top_k};
+  RoutingSizes sizes{options.num_tokens, options.num_experts == 0 ? 64 : options.num_experts,
+                     options.top_k};
   const bool drawn =
       options.routing == "uniform" || options.routing == "zipf" || options.routing == "hot";
   std::vector<int> ids;
@@ -215,6 +216,7 @@ int run_padding(const PaddingOptions& options) {
     RoutingText parsed = parse_routing(text);
     if (!parsed.fault.empty()) return usage(options.routing + ", " + parsed.fault);
     sizes = parsed.sizes;
+    sizes.num_experts = std::max(sizes.num_experts, options.num_experts);  // some may be unnamed
     ids = std::move(parsed.topk_ids);
     name = options.routing;
   }

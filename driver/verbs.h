@@ -55,7 +55,7 @@ struct ReadOptions {
 struct PaddingOptions {
   std::string routing = "uniform";  // or zipf, hot, or a file of ids
   int num_tokens = 4096;
-  int num_experts = 64;
+  int num_experts = 0;  // 0: 64, or as many as the file names
   int top_k = 8;
   double skew = 1.0;
   std::uint64_t seed = 1;

@@ -91,9 +91,10 @@ function showRegion(label) {
     lightRegion(label);
     region.scrollIntoView({ block: "center" });
     region.focus({ preventScroll: true });
-    return true;
+    return;
   }
-  return false;
+  lightRegion(label);
+  document.getElementById("spoken").append("(the markers are gone from your file; the solution has it)");
 }
 
 for (const badge of document.querySelectorAll("a.badge")) {
