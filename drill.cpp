@@ -28,6 +28,9 @@ struct Options {
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
   moe::driver::TuneOptions tune;
+  moe::driver::PaddingOptions padding;
+  std::string idea;
+  moe::driver::ReadOptions read;
 };
 
 struct Verb {
@@ -44,12 +47,13 @@ class HelpText : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string name) const override {
     if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
-    std::string words;
+    std::string text = "usage: " + name;
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
-      words = option->get_required() ? " mN" : " [T E K H I]";
+      const std::string type = option->get_type_name();
+      text += " " + (type == "TEXT" ? kStageVerb : type);
     }
-    return "usage: " + name + words + " [OPTIONS]\n";
+    return text + " [OPTIONS]\n";
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -97,8 +101,33 @@ void add_bench_options(CLI::App& verb, Options& options) {
 }
 
 void add_tune_options(CLI::App& verb, Options& options) {
-  verb.add_option("sizes", options.tune.sizes, "T E K H I; without them shape A")->expected(0, 5);
+  verb.add_option("sizes", options.tune.sizes, "T E K H I; without them shape A")
+      ->expected(0, 5)
+      ->type_name("[T E K H I]");
   verb.add_flag("--print", options.tune.only_print, "print the line for the table, write nothing");
+}
+
+void add_read_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.read.stage)->type_name("[mN]");
+  verb.add_flag("--no-browser", options.read.quiet, "only write build/site");
+}
+
+void add_try_options(CLI::App& verb, Options& options) {
+  verb.add_option("idea", options.idea)->type_name("[IDEA]");
+}
+
+void add_padding_options(CLI::App& verb, Options& options) {
+  moe::driver::PaddingOptions& padding = options.padding;
+  verb.add_option("routing", padding.routing)->type_name("[ROUTING]");
+  verb.footer(
+      "ROUTING is uniform (the default), zipf, hot (every token names experts 0 .. K-1),\n"
+      "or a file: one token a line, its expert ids separated by blanks or commas.");
+  verb.add_option("-T", padding.num_tokens, "tokens; 4096")->type_name("N");
+  verb.add_option("-E", padding.num_experts, "experts; 64, or those that the file names")
+      ->type_name("N");
+  verb.add_option("-K", padding.top_k, "experts of a token; 8")->type_name("N");
+  verb.add_option("--skew", padding.skew, "exponent of zipf; 1")->type_name("X");
+  verb.add_option("--seed", padding.seed, "of the routing; 1")->type_name("N");
 }
 
 void add_skeletons_options(CLI::App& verb, Options& options) {
@@ -130,6 +159,18 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
        }},
+      {"read", "the notes beside the code, as a site in build/site", add_read_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_read(course, options.read);
+       }},
+      {"try", "the small kernels of content/start.md, one for each idea of CUDA", add_try_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_try(course, options.idea);
+       }},
+      {"padding", "dropped tokens and wasted FLOPs of a routing", add_padding_options,
+       [](const Course&, const Options& options) {
+         return moe::driver::run_padding(options.padding);
+       }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},
       {"selftest", "test the course itself: emulator, solutions, skeletons", add_nothing,
@@ -149,7 +190,9 @@ bool is_verb(const std::string& word) {
   return false;
 }
 
-int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
+// `before` is the verb that wanted a stage, with a blank, or "" where verbs are meant too.
+int say_unknown(const std::string& word, const char* kind, const std::string& before) {
+  const bool verbs_too = before.empty();
   std::vector<std::string> candidates;
   for (const moe::Stage& stage : moe::kStages) {
     candidates.insert(candidates.end(), {stage.id, stage.stem});
@@ -163,7 +206,7 @@ int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
   std::string text =
       "drill: there is no " + std::string(kind) + " " + moe::driver::shell_quoted(word) + ".";
   if (!near.empty()) {
-    text += " Did you mean: drill " + std::string(verbs_too ? "" : "reset ") + near;
+    text += " Did you mean: drill " + before + near;
   } else {
     text += " See: drill -h";
   }
@@ -174,10 +217,12 @@ int say_unknown(const std::string& word, const char* kind, bool verbs_too) {
 int run_verb(const CLI::App& app, const Course& course, const Options& options) {
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
-    const std::string& stage =
-        std::string(verb.name) == "reset" ? options.reset.stage : options.run.stage;
+    const std::string name = verb.name;
+    const std::string& stage = name == "reset"  ? options.reset.stage
+                               : name == "read" ? options.read.stage
+                                                : options.run.stage;
     if (!stage.empty() && moe::driver::find_stage(stage) == nullptr) {
-      return say_unknown(stage, "stage", false);
+      return say_unknown(stage, "stage", name + " ");
     }
     return verb.run(course, options);
   }
@@ -189,7 +234,7 @@ int run_command(std::vector<std::string> words) {
   const bool is_stage = moe::driver::find_stage(first) != nullptr;
   const bool is_option = words.empty() || first.starts_with('-');
   if (!is_stage && !is_option && (first == kStageVerb || !is_verb(first))) {
-    return say_unknown(first, "verb or stage", true);
+    return say_unknown(first, "verb or stage", "");
   }
   // Stages are written like verbs: "m2 --full" is parsed as "mN --stage m2 --full".
   if (is_stage) words.insert(words.begin(), {kStageVerb, "--stage"});

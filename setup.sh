@@ -7,7 +7,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build git ca-certificates binutils
           libgtest-dev libcli11-dev nlohmann-json3-dev libboost-context-dev)
-ci_packages=(clang clang-format clang-tidy gdb)
+ci_packages=(clang clang-format clang-tidy gdb cmark-gfm source-highlight chromium)
 
 case "${1:-}" in
   "") ;;

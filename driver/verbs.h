@@ -52,6 +52,20 @@ struct TuneOptions {
   bool only_print = false;  // measure, change nothing
 };
 
+struct ReadOptions {
+  std::string stage;   // whose page is opened; empty: the contents
+  bool quiet = false;  // opens no browser
+};
+
+struct PaddingOptions {
+  std::string routing = "uniform";  // or zipf, hot, or a file of ids
+  int num_tokens = 4096;
+  int num_experts = 0;  // 0: 64, or as many as the file names
+  int top_k = 8;
+  double skew = 1.0;
+  std::uint64_t seed = 1;
+};
+
 int show_where(const Course& course);  // driver/where.cpp
 int run_stage(const Course& course, const RunOptions& options);
 int list_stages(const Course& course);
@@ -61,6 +75,9 @@ int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const TuneOptions& options);
 // The part of it that needs no GPU: from the report of the measurement to the table.
 int write_tuned_line(const Course& course, const std::string& report, bool only_print);
+int run_read(const Course& course, const ReadOptions& options);
+int run_try(const Course& course, const std::string& idea);
+int run_padding(const PaddingOptions& options);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);
