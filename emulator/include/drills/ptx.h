@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdint>
 
 namespace moe {
@@ -85,6 +86,18 @@ inline int load_acquire(const std::int32_t* flag,
 }
 inline void add_release(std::int32_t* flag, int value) {
   ::emulator::add_release(flag, value);
+}
+
+// ex2.approx.ftz and rcp.approx.ftz: 2^x and 1/x, subnormal inputs and results being zeros. A GPU's
+// differ in the last bits.
+inline float flush_subnormal(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+}
+inline float exp2_approx(float x) {
+  return flush_subnormal(std::exp2(flush_subnormal(x)));
+}
+inline float reciprocal_approx(float x) {
+  return flush_subnormal(1.0f / flush_subnormal(x));
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32: d += a * b.
