@@ -74,6 +74,7 @@ constexpr ErrorText kErrors[] = {
                    "operation not permitted on an event last recorded in a capturing stream"),
     EMULATOR_ERROR(cudaErrorStreamCaptureWrongThread,
                    "attempt to terminate a thread-local capture sequence from another thread"),
+    EMULATOR_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     EMULATOR_ERROR(cudaErrorUnknown, "unknown error"),
 };
 
@@ -125,8 +126,9 @@ int attribute_value(cudaDeviceAttr attribute) {
     case cudaDevAttrComputeCapabilityMajor:
       return 9;
     case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrClusterLaunch:
       return 1;
-    default:  // minor capability, clocks and bus width unknown, no cooperative or cluster launch
+    default:  // minor capability, clocks and bus width unknown, no cooperative launch
       return 0;
   }
 }
@@ -196,6 +198,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = 0;
   properties->multiProcessorCount = kNumSms;
   properties->concurrentKernels = 1;
+  properties->clusterLaunch = 1;
   properties->l2CacheSize = kL2Bytes;
   properties->maxThreadsPerMultiProcessor = kThreadsPerSm;
   properties->maxBlocksPerMultiProcessor = kBlocksPerSm;
