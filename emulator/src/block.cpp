@@ -1,7 +1,6 @@
 #include "block.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +51,7 @@ void Block::start(
   lines.reset(num_threads_);
   for (Warpgroup& warpgroup : warpgroups_) warpgroup.reset();
   refusals_ = 0;
+  ticks = 0;
   live_ = num_threads_;
   order_ = options().order;
   // A different order in each block, the same in each run.
@@ -306,8 +306,10 @@ unsigned char* dynamic_shared() {
   return t_block->dynamic_shared;
 }
 
+// Not time: it grows with each look, and is the same in each run.
 long long clock() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  constexpr long long kCycles = 40;
+  return t_block->ticks += kCycles;
 }
 
 void trap(Place place) {

@@ -165,6 +165,8 @@ class Block {
   FiberQueue cluster_waiting;
   std::vector<TilePiece> tile_pieces;  // of the tile at hand
 
+  long long ticks = 0;  // of clock64()
+
   // Set by the watchdog: a thread that polls ends the block.
   std::atomic<bool> give_up{false};
   // Counts everything that brings the block forward; the watchdog reads it.

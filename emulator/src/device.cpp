@@ -63,7 +63,7 @@ bool Worker::prepare(const Grid& grid) {
     blocks[i].dynamic_shared = shared[i].dynamic();
     blocks[i].dynamic_shared_bytes = grid.smem_bytes;
     // Blocks of one OS thread can't each have their own.
-    blocks[i].static_shared = grid.cluster_size == 1 ? shared[i].static_low() : nullptr;
+    blocks[i].static_shared = shared[i].static_low();
     blocks[i].static_shared_bytes = grid.cluster_size == 1 ? shared[i].static_bytes() : 0;
     blocks[i].give_up = false;
     together.push_back(&blocks[i]);

@@ -45,7 +45,7 @@ void SharedLines::land_bulk_copy(std::uint32_t offset,
                                  const unsigned char* bytes,
                                  std::size_t count) {
   mark(offset, count, Kind::kBulk);
-  if (offset % kBytes != 0) return;
+  if (offset % kBytes != 0 || offset + count > kSharedWindowBytes) return;
   for (std::size_t i = 0; i + kBytes <= count; i += kBytes) {
     lines_[(offset + i) / kBytes].hash = hash_of(bytes + i);
   }
@@ -76,19 +76,25 @@ bool SharedLines::is_fenced(const Line& line,
   return last_fence_ > line.time || line.hash == hash_of(bytes);
 }
 
+bool SharedLines::is_under_way(std::uint32_t offset) {
+  if (offset >= kSharedWindowBytes) return false;
+  const Line& line = lines()[offset / kBytes];
+  return line.time > start_ && line.kind == Kind::kUnderWay;
+}
+
 SharedLines::Problem SharedLines::read(std::uint32_t offset,
                                        const unsigned char* bytes,
                                        int first_thread,
                                        int num_threads,
                                        std::uint32_t* hash) {
+  *hash = hash_of(bytes);
+  if (offset >= kSharedWindowBytes) return Problem::kNone;  // static, and AddressSanitizer's
+  if (is_under_way(offset)) return Problem::kUnderWay;
   Line& line = lines()[offset / kBytes];
-  const bool known = line.time > start_;
-  if (known && line.kind == Kind::kUnderWay) return Problem::kUnderWay;
   const std::uint64_t readers_fence =
       num_threads == 1 ? thread_fences_[static_cast<std::size_t>(first_thread)]
                        : warpgroup_fences_[static_cast<std::size_t>(first_thread / kWarpgroup)];
   if (!is_fenced(line, bytes, readers_fence)) return Problem::kNotFenced;
-  *hash = hash_of(bytes);
   line = {++time_, *hash, 0, Kind::kRead};
   return Problem::kNone;
 }

@@ -39,6 +39,9 @@ class SharedLines {
                int num_threads,
                std::uint32_t* hash);
 
+  // Has a copy been started that did not land yet?
+  bool is_under_way(std::uint32_t offset);
+
   static std::uint32_t hash_of(const unsigned char* line);
 
  private:

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t kWindowMask = kSharedWindowBytes - 1;
 
-// A vector extension of GCC and Clang, as in matrix.cpp.
+// Vector extensions of GCC and Clang, as in matrix.cpp.
+using Floats4 = float __attribute__((vector_size(16)));
 using Floats8 = float __attribute__((vector_size(32)));
 
 std::uint32_t field(std::uint64_t descriptor, int first_bit) {
@@ -95,30 +96,74 @@ void load_b(Block& block, const WgmmaOperation& operation, WgmmaTiles& tiles) {
   }
 }
 
-// `count` blocks of eight columns of two rows, over all k. The sums stay in registers.
-template <int COUNT>
-inline void multiply_strip(
+// Two rows by four vectors of columns, over all k. The sums stay in registers.
+template <class Vector>
+inline __attribute__((always_inline)) void multiply_strip(
     const WgmmaTiles& tiles, int depth, int row, int column, float* d, int n) {
-  Floats8 sums[2][COUNT];
-  for (int r = 0; r < 2; ++r) {
-    for (int c = 0; c < COUNT; ++c) {
-      std::memcpy(&sums[r][c], d + (row + r) * n + column + 8 * c, sizeof(Floats8));
-    }
-  }
+  constexpr int kWidth = sizeof(Vector) / sizeof(float);
+  float* low = d + row * n + column;
+  float* high = low + n;
+  Vector low0, low1, low2, low3, high0, high1, high2, high3;
+  const auto load = [](Vector& to, const float* from) { std::memcpy(&to, from, sizeof to); };
+  const auto keep = [](float* to, const Vector& from) { std::memcpy(to, &from, sizeof from); };
+  load(low0, low), load(low1, low + kWidth), load(low2, low + 2 * kWidth);
+  load(low3, low + 3 * kWidth), load(high0, high), load(high1, high + kWidth);
+  load(high2, high + 2 * kWidth), load(high3, high + 3 * kWidth);
   for (int k = 0; k < depth; ++k) {
-    for (int c = 0; c < COUNT; ++c) {
-      Floats8 b;
-      std::memcpy(&b, &tiles.b[k][column + 8 * c], sizeof b);
-      sums[0][c] += tiles.a[row][k] * b;
-      sums[1][c] += tiles.a[row + 1][k] * b;
-    }
+    const float a = tiles.a[row][k];
+    const float b = tiles.a[row + 1][k];
+    const float* from = &tiles.b[k][column];
+    Vector column0, column1, column2, column3;
+    load(column0, from), load(column1, from + kWidth);
+    load(column2, from + 2 * kWidth), load(column3, from + 3 * kWidth);
+    low0 += a * column0, low1 += a * column1, low2 += a * column2, low3 += a * column3;
+    high0 += b * column0, high1 += b * column1, high2 += b * column2, high3 += b * column3;
   }
-  for (int r = 0; r < 2; ++r) {
-    for (int c = 0; c < COUNT; ++c) {
-      std::memcpy(d + (row + r) * n + column + 8 * c, &sums[r][c], sizeof(Floats8));
+  keep(low, low0), keep(low + kWidth, low1), keep(low + 2 * kWidth, low2);
+  keep(low + 3 * kWidth, low3), keep(high, high0), keep(high + kWidth, high1);
+  keep(high + 2 * kWidth, high2), keep(high + 3 * kWidth, high3);
+}
+
+// What is left of the columns, eight at a time.
+inline __attribute__((always_inline)) void multiply_rest(
+    const WgmmaTiles& tiles, int depth, int row, int column, float* d, int n) {
+  for (; column < n; ++column) {
+    for (int r = row; r < row + 2; ++r) {
+      float sum = d[r * n + column];
+      for (int k = 0; k < depth; ++k) sum += tiles.a[r][k] * tiles.b[k][column];
+      d[r * n + column] = sum;
     }
   }
 }
+
+template <class Vector>
+inline __attribute__((always_inline)) void multiply_tiles(const WgmmaTiles& tiles,
+                                                          int depth,
+                                                          float* d,
+                                                          int n) {
+  constexpr int kStrip = 4 * sizeof(Vector) / sizeof(float);
+  constexpr int kNarrowStrip = 16;
+  for (int row = 0; row < kWgmmaRows; row += 2) {
+    int column = 0;
+    for (; column + kStrip <= n; column += kStrip) {
+      multiply_strip<Vector>(tiles, depth, row, column, d, n);
+    }
+    for (; column + kNarrowStrip <= n; column += kNarrowStrip) {
+      multiply_strip<Floats4>(tiles, depth, row, column, d, n);
+    }
+    multiply_rest(tiles, depth, row, column, d, n);
+  }
+}
+
+#if defined(__x86_64__)
+// No fused multiply-add here either: the sums must not depend on the processor.
+__attribute__((target("avx2"))) void multiply_avx2(const WgmmaTiles& tiles,
+                                                   int depth,
+                                                   float* d,
+                                                   int n) {
+  multiply_tiles<Floats8>(tiles, depth, d, n);
+}
+#endif
 
 }  // namespace
 
@@ -179,6 +224,9 @@ std::uint32_t hash_tile(Block& block,
       block.refuse_async_read(problem, "wgmma", bytes, place);
     } else {
       hash = SharedLines::hash_of(bytes);
+      if (block.lines.is_under_way(piece.offset)) {
+        block.refuse_async_read(SharedLines::Problem::kUnderWay, "wgmma", bytes, place);
+      }
     }
     all = all * 31 + hash;
   }
@@ -191,11 +239,10 @@ void multiply(Block& block, const WgmmaOperation& operation, float* rows) {
   load_b(block, operation, tiles);
   const int n = operation.call.n;
   const int depth = operation.call.is_e4m3 ? 32 : 16;
-  for (int row = 0; row < kWgmmaRows; row += 2) {
-    int column = 0;
-    for (; column + 16 <= n; column += 16) multiply_strip<2>(tiles, depth, row, column, rows, n);
-    if (column < n) multiply_strip<1>(tiles, depth, row, column, rows, n);
-  }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return multiply_avx2(tiles, depth, rows, n);
+#endif
+  multiply_tiles<Floats4>(tiles, depth, rows, n);
 }
 
 }  // namespace emulator

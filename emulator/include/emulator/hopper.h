@@ -14,7 +14,7 @@ void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place);
 void mbarrier_init_fence();
 void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes, Place place);
 void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place);
-void cp_async_mbarrier_arrive(std::uint64_t* barrier, Place place);
+void cp_async_mbarrier_arrive(std::uint64_t* address, Place place);
 bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 
