@@ -107,6 +107,11 @@ class Block {
     queue_current(queue, operation, place);
     switch_away();
   }
+  // Goes on when all other threads that can run have had their turn.
+  void let_others_run(Operation operation, Place place) {
+    if (!can_run()) return;
+    wait_in(ready_, operation, place);
+  }
   // The threads in the queue can run again.
   void resume_later(FiberQueue& queue) { ready_.splice_back(queue); }
   void wake(FiberQueue& queue) {

@@ -23,7 +23,8 @@ bool Block::settle() {
     bulk_copies.land(barrier);
     const std::vector<Mbarrier::AsyncArrival> arrivals = barrier.async_arrivals;
     for (const Mbarrier::AsyncArrival& arrival : arrivals) {
-      if (!failed()) async_copies_of(arrival.thread).land_until(arrival.position);
+      // What is not needed for anybody to go on lands later.
+      if (!failed() && !can_run()) async_copies_of(arrival.thread).land_until(arrival.position);
     }
     moved = can_run();
   }

@@ -196,6 +196,8 @@ void Warpgroup::wait(Block& block, int thread, int pending_groups, Place place) 
     block.wait_in(waiting_, Operation::kWgmmaWait, place);
     return;
   }
+  // wgmma runs as late as it may: who was told too early that a tile is free writes it now.
+  block.let_others_run(Operation::kWgmmaWait, place);
   waiting_threads_ = 0;
   for (int other = 0; other < kWarpgroupThreads; ++other) {
     if (issued_[index(other)] == issued_[t] && commits_[index(other)] == commits_[t]) continue;
