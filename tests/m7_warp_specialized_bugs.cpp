@@ -21,12 +21,15 @@ using oracle::SortedProblem;
 
 const Mistake kHeldTile = {
     "M7-HELD", "m7.mainloop", "mainloop",
-    "Parts of the output were never stored: a held tile has kSlabs slabs, one is due in each of the "
+    "Parts of the output were never stored: a held tile has kSlabs slabs, one is due in each of "
+    "the "
     "first turns of the next tile, also where the reduction has fewer turns, and in the end."};
 const Mistake kSortedNan = {
     "M7-NAN", "m7.gather", "gather",
-    "NaN where every input is a number: something that is no data was multiplied. Chunks behind "
-    "column D must arrive as zeros, and every wait must be for the phase that is due."};
+    "NaN where every input is a number: what is no data was multiplied or added to. Chunks behind "
+    "column D must arrive as zeros, descriptors must stay inside the tile, and the first product "
+    "of "
+    "a tile must overwrite."};
 const Mistake kSortedNoEnd = {"M7-NOEND", "m7.gather_rows", "gather_rows",
                               "Rows at or behind num_tokens_post_padded were written."};
 const Mistake kSortedNobody = {
@@ -152,10 +155,12 @@ Matrix moved(const SortedProblem& p, Value value) {
   return out;
 }
 
-// The right value of another place; unknown where that is padding.
+// The right value of another place. Padding gives 0 in GEMM1, and here NaN in GEMM2; columns behind
+// the last are unknown.
 double value_at(const SortedProblem& p, const Matrix& right, int row, int column) {
-  if (row >= p.capacity() || column >= p.columns() || !p.is_real(row)) return kAnything;
-  return right.at(row, column);
+  if (column >= p.columns()) return kAnything;
+  if (p.is_real(row)) return right.at(row, column);
+  return p.is_gemm1 ? 0.0 : std::numeric_limits<double>::quiet_NaN();
 }
 
 using Add = std::function<void(const char* code,
@@ -168,13 +173,8 @@ void add_operand_models(const Add& add) {
   add("M7-FLATROW", "m7.gather_rows", "gather_rows",
       "The row of x is flat_id; x has one row per token, so it is flat_id / top_k.",
       [](const SortedProblem& p) {
-        return with_row_of_a(
-            p, [&](int row) -> int64_t { return p.is_gemm1 ? p.flat_id(row) : row; });
-      });
-  add("M7-TABLEROW", "m7.gather_rows", "gather_rows",
-      "The row of x is the place in the table: look the flat id up, its token is the row.",
-      [](const SortedProblem& p) {
-        return with_row_of_a(p, [](int row) -> int64_t { return row; });
+        return with_row_of_a(p,
+                             [&](int row) -> int64_t { return p.is_gemm1 ? p.flat_id(row) : row; });
       });
   add("M7-LANE", "m7.gather_rows", "gather_rows",
       "A lane uses the row that it looked up for all eight rows: row my_row + 16 * i was looked up "
@@ -182,9 +182,7 @@ void add_operand_models(const Add& add) {
       [](const SortedProblem& p) {
         Access access;
         if (p.is_gemm1) {
-          access.a_row = [](int row, int d) {
-            return row / 128 * 128 + row % 16 + d / 8 % 8 * 16;
-          };
+          access.a_row = [](int row, int d) { return row / 128 * 128 + row % 16 + d / 8 % 8 * 16; };
         }
         return with_access(p, access);
       });
@@ -333,11 +331,6 @@ void add_epilogue_models(const Add& add) {
 }
 
 void add_store_models(const Add& add) {
-  add("M7-ZERO", "m7.consume", "consume",
-      "The output is zero everywhere: nothing was accumulated, or nothing was packed.",
-      [](const SortedProblem& p) {
-        return moved(p, [](const Matrix&, int, int) { return 0.0; });
-      });
   add("M7-SHORT", "m7.mainloop", "mainloop",
       "Zero where the reduction has one turn: what is due in turn 1 (here the weights) is due even "
       "where that turn does not exist.",
@@ -346,7 +339,8 @@ void add_store_models(const Add& add) {
           return p.is_gemm1 || turns_of(p) > 1 ? right.at(row, column) : 0.0;
         });
       });
-  add("M7-NOTHING", "m7.next_tile", "next_tile", "The output was never written.",
+  add("M7-NOTHING", "m7.next_tile", "next_tile",
+      "The output was never written: do the consumers see the tile that the producer notes?",
       [](const SortedProblem& p) {
         return moved(p, [](const Matrix&, int, int) { return kUntouched; });
       });
@@ -374,10 +368,13 @@ void add_store_models(const Add& add) {
   add("M7-STOREROW", "m7.store_slab", "store_slab",
       "Both consumers store in the first 64 rows of the tile: consumer 1 starts at row 64.",
       [](const SortedProblem& p) {
-        return moved(p, [](const Matrix&, int row, int) {
-          return row % 128 < 64 ? kAnything : kUntouched;
+        return moved(p, [&](const Matrix& right, int row, int column) {
+          return row % 128 < 64 ? value_at(p, right, row + 64, column) : kUntouched;
         });
       });
+  add("M7-ZERO", "m7.consume", "consume",
+      "The output is zero everywhere: nothing was accumulated, or nothing was packed.",
+      [](const SortedProblem& p) { return moved(p, [](const Matrix&, int, int) { return 0.0; }); });
 }
 
 std::vector<SortedModel> make_models() {
@@ -398,11 +395,6 @@ std::vector<SortedModel> make_models() {
 const std::vector<SortedModel>& sorted_models() {
   static const std::vector<SortedModel> models = make_models();
   return models;
-}
-
-const Mistake* mistake_of_fault(const std::string& fault) {
-  (void)fault;
-  return nullptr;
 }
 
 }  // namespace moe::bugs

@@ -81,10 +81,14 @@ inline constexpr GemmCase kGemmCases[] = {
     {"edge", "gemm2_every_second_empty", kGemm2, 20, 2, 9, 64, 64, Load::kEvenOnly, kExact},
     {"edge", "gemm1_ids_out_of_range", kGemm1, 24, 3, 6, 64, 64, Load::kUnrouted, kExact},
     {"edge", "gemm2_ids_out_of_range", kGemm2, 24, 3, 6, 64, 64, Load::kUnrouted, kExact},
-    {"edge", "gemm1_nobodys_blocks", kGemm1, 40, 2, 8, 64, 64, kUniform, kExact, Twist::kNobodysBlocks},
-    {"edge", "gemm2_nobodys_blocks", kGemm2, 40, 2, 8, 64, 64, kUniform, kExact, Twist::kNobodysBlocks},
-    {"edge", "gemm1_nothing_behind_the_end", kGemm1, 18, 2, 8, 64, 64, Load::kEvenOnly, kExact, Twist::kStaleTail},
-    {"edge", "gemm2_nothing_behind_the_end", kGemm2, 18, 2, 8, 64, 64, Load::kEvenOnly, kExact, Twist::kStaleTail},
+    {"edge", "gemm1_nobodys_blocks", kGemm1, 40, 2, 8, 64, 64, kUniform, kExact,
+     Twist::kNobodysBlocks},
+    {"edge", "gemm2_nobodys_blocks", kGemm2, 40, 2, 8, 64, 64, kUniform, kExact,
+     Twist::kNobodysBlocks},
+    {"edge", "gemm1_nothing_behind_the_end", kGemm1, 18, 2, 8, 64, 64, Load::kEvenOnly, kExact,
+     Twist::kStaleTail},
+    {"edge", "gemm2_nothing_behind_the_end", kGemm2, 18, 2, 8, 64, 64, Load::kEvenOnly, kExact,
+     Twist::kStaleTail},
     {"edge", "gemm1_k8", kGemm1, 10, 8, 9, 72, 40, kUniform, kNormal},
     // several tiles a block (four multiprocessors on the emulator), in rows and columns
     {"edge", "gemm1_13_tiles", kGemm1, 20, 2, 13, 136, 72, kUniform, kExact},
@@ -122,7 +126,8 @@ inline constexpr GemmCase kGemmCases[] = {
     {"refused", "gemm1_i20", kGemm1, 4, 2, 3, 16, 20, kUniform, kNormal, Twist::kRefused},
     {"refused", "gemm2_i12", kGemm2, 4, 2, 3, 16, 12, kUniform, kNormal, Twist::kRefused},
     {"refused", "gemm2_h20", kGemm2, 4, 2, 3, 20, 16, kUniform, kNormal, Twist::kRefused},
-    {"refused", "gemm2_k_exceeds_e", kGemm2, 4, 4, 3, 16, 16, Load::kAscending, kNormal, Twist::kRefused},
+    {"refused", "gemm2_k_exceeds_e", kGemm2, 4, 4, 3, 16, 16, Load::kAscending, kNormal,
+     Twist::kRefused},
 };
 // clang-format on
 

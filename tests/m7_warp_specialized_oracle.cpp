@@ -8,8 +8,7 @@ namespace moe::oracle {
 
 double dot(const SortedProblem& p, int64_t row_of_a, int expert, int row_of_w) {
   const auto depth = static_cast<size_t>(p.depth());
-  const int64_t w_row =
-      static_cast<int64_t>(expert - p.first_expert) * p.rows_of_w() + row_of_w;
+  const int64_t w_row = static_cast<int64_t>(expert - p.first_expert) * p.rows_of_w() + row_of_w;
   const int64_t a_row = row_of_a - p.first_row;
   const auto has = [depth](const std::vector<judge::Bf16>& values, int64_t row) {
     return row >= 0 && (static_cast<size_t>(row) + 1) * depth <= values.size();
@@ -25,9 +24,8 @@ double dot(const SortedProblem& p, int64_t row_of_a, int expert, int row_of_w) {
 }
 
 SumOf right_sums(const SortedProblem& p) {
-  return [&p](int row, int row_of_w) {
-    return dot(p, p.row_of_a(row), p.expert_of(row), row_of_w);
-  };
+  return
+      [&p](int row, int row_of_w) { return dot(p, p.row_of_a(row), p.expert_of(row), row_of_w); };
 }
 
 Epilogue right_epilogue(const SortedProblem& p) {

@@ -1,5 +1,6 @@
 // Tests of m7_warp_specialized: both GEMMs in three data regimes, rings that wrap at every place,
-// SiLU from a table, offsets past 2^31. Rows are judged through the table, as the caller reads them.
+// SiLU from a table, offsets past 2^31. Rows are judged through the table, as the caller reads
+// them.
 #include <drills/m7_warp_specialized.h>
 
 #include <algorithm>
@@ -116,9 +117,9 @@ TEST_P(M7Gemm, MultipliesSortedRows) {
 // ---- SiLU: gates that a row picks from a table, up 1, 2 or -1. A token is one unit vector, so the
 // sums are exact.
 
-constexpr float kGates[] = {0.0f,   -0.0f, 1.0f,   -1.0f,  0x1p-10f, -0x1p-10f, 8.0f,      -8.0f,
-                            -16.0f, 20.0f, -20.0f, -21.0f, -30.0f,   -44.0f,    88.0f,     -88.0f,
-                            104.0f, 30.0f, 104.0f, -104.0f, 3e38f,   -3e38f,    0x1p-126f, -64.0f};
+constexpr float kGates[] = {0.0f,   -0.0f, 1.0f,   -1.0f,   0x1p-10f, -0x1p-10f, 8.0f,      -8.0f,
+                            -16.0f, 20.0f, -20.0f, -21.0f,  -30.0f,   -44.0f,    88.0f,     -88.0f,
+                            104.0f, 30.0f, 104.0f, -104.0f, 3e38f,    -3e38f,    0x1p-126f, -64.0f};
 constexpr int kNumGates = static_cast<int>(sizeof kGates / sizeof kGates[0]);
 
 SortedProblem make_silu_table(uint64_t seed) {
@@ -160,15 +161,15 @@ Verdict judge_silu_table(const SortedProblem& p, const Outputs& outputs) {
       const double got = static_cast<double>(judge::to_float(out[index]));
       // The contract's 1e-6 of the value is far below one ulp of bf16. The largest gate times two
       // is more than bf16 holds.
-      const bool overflows = judge::is_nan(judge::to_bf16(want)) ||
-                             (judge::to_bf16(want) & 0x7fff) == 0x7f80;
+      const bool overflows =
+          judge::is_nan(judge::to_bf16(want)) || (judge::to_bf16(want) & 0x7fff) == 0x7f80;
       const double allowed = judge::bf16_ulp(want) + 6e-8 * std::fabs(up);
       if (overflows ? std::isinf(got) : std::fabs(got - want) <= allowed) continue;
-      Verdict verdict = judge::wrong(
-          "SiLU is wrong for some gates.",
-          {"silu(" + std::to_string(gate) + ") * " + std::to_string(up) + ": got " +
-           std::to_string(got) + ", want " + std::to_string(want) + ", row " +
-           std::to_string(row) + " column " + std::to_string(column)});
+      Verdict verdict =
+          judge::wrong("SiLU is wrong for some gates.",
+                       {"silu(" + std::to_string(gate) + ") * " + std::to_string(up) + ": got " +
+                        std::to_string(got) + ", want " + std::to_string(want) + ", row " +
+                        std::to_string(row) + " column " + std::to_string(column)});
       verdict.code = "M7-SILU";
       verdict.region = "m7.silu";
       verdict.note = "silu";
@@ -226,8 +227,8 @@ SortedProblem make_far(const FarCase& c, uint64_t seed) {
   const size_t capacity =
       align_capacity(p.num_tokens, p.top_k, p.num_experts, oracle::kSortedBlock) /
       oracle::kSortedBlock * oracle::kSortedBlock;
-  p.sorted_token_ids.assign(
-      std::max(capacity, static_cast<size_t>(oracle::kSortedBlock)), p.num_ids());
+  p.sorted_token_ids.assign(std::max(capacity, static_cast<size_t>(oracle::kSortedBlock)),
+                            p.num_ids());
   p.expert_ids.assign(p.sorted_token_ids.size() / oracle::kSortedBlock, -1);
   p.expert_ids.back() = c.num_experts - 1;
   const int row = p.capacity() - oracle::kSortedBlock;
@@ -264,16 +265,15 @@ Call call_far(const SortedProblem& p) {
   call.operation = p.is_gemm1 ? 0 : 1;
   call.integers = {p.num_tokens, p.top_k, p.num_experts, p.hidden_size, p.intermediate_size};
   const auto block = static_cast<size_t>(oracle::kSortedBlock) * static_cast<size_t>(p.columns());
-  call.buffers = {last_part(judge::output<Bf16>("out", block, kPoison),
-                            count(p.capacity(), p.columns(), 1)),
-                  last_part(judge::input("a", p.a),
-                            count(p.is_gemm1 ? p.num_tokens : p.capacity(), p.depth(), 1)),
-                  last_part(judge::input("w", p.w), count(p.num_experts, p.rows_of_w(), p.depth())),
-                  judge::input("topk_weights", weights),
-                  judge::input("sorted_token_ids", p.sorted_token_ids),
-                  judge::input("expert_ids", p.expert_ids),
-                  judge::input("num_tokens_post_padded",
-                               std::vector<int32_t>{p.num_tokens_post_padded})};
+  call.buffers = {
+      last_part(judge::output<Bf16>("out", block, kPoison), count(p.capacity(), p.columns(), 1)),
+      last_part(judge::input("a", p.a),
+                count(p.is_gemm1 ? p.num_tokens : p.capacity(), p.depth(), 1)),
+      last_part(judge::input("w", p.w), count(p.num_experts, p.rows_of_w(), p.depth())),
+      judge::input("topk_weights", weights),
+      judge::input("sorted_token_ids", p.sorted_token_ids),
+      judge::input("expert_ids", p.expert_ids),
+      judge::input("num_tokens_post_padded", std::vector<int32_t>{p.num_tokens_post_padded})};
   call.buffers[3].null = weights.empty();
   return call;
 }
