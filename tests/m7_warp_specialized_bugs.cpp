@@ -1,6 +1,7 @@
 #include "m7_warp_specialized_bugs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -22,14 +23,12 @@ using oracle::SortedProblem;
 const Mistake kHeldTile = {
     "M7-HELD", "m7.mainloop", "mainloop",
     "Parts of the output were never stored: a held tile has kSlabs slabs, one is due in each of "
-    "the "
-    "first turns of the next tile, also where the reduction has fewer turns, and in the end."};
+    "the first turns of the next tile, also where the reduction has fewer turns, and in the end."};
 const Mistake kSortedNan = {
     "M7-NAN", "m7.gather", "gather",
     "NaN where every input is a number: what is no data was multiplied or added to. Chunks behind "
     "column D must arrive as zeros, descriptors must stay inside the tile, and the first product "
-    "of "
-    "a tile must overwrite."};
+    "of a tile must overwrite."};
 const Mistake kSortedNoEnd = {"M7-NOEND", "m7.gather_rows", "gather_rows",
                               "Rows at or behind num_tokens_post_padded were written."};
 const Mistake kSortedNobody = {
@@ -163,11 +162,9 @@ double value_at(const SortedProblem& p, const Matrix& right, int row, int column
   return p.is_gemm1 ? 0.0 : std::numeric_limits<double>::quiet_NaN();
 }
 
-using Add = std::function<void(const char* code,
-                               const char* region,
-                               const char* note,
-                               const char* sentence,
-                               std::function<Matrix(const SortedProblem&)> output)>;
+using Output = std::function<Matrix(const SortedProblem&)>;
+using Add = std::function<void(
+    const char* code, const char* region, const char* note, const char* sentence, Output output)>;
 
 void add_operand_models(const Add& add) {
   add("M7-FLATROW", "m7.gather_rows", "gather_rows",
@@ -177,8 +174,8 @@ void add_operand_models(const Add& add) {
                              [&](int row) -> int64_t { return p.is_gemm1 ? p.flat_id(row) : row; });
       });
   add("M7-LANE", "m7.gather_rows", "gather_rows",
-      "A lane uses the row that it looked up for all eight rows: row my_row + 16 * i was looked up "
-      "by lane i of its eight.",
+      "A lane uses the row that it looked up for all eight rows: row my_row + 16 * i was looked "
+      "up by lane i of its eight.",
       [](const SortedProblem& p) {
         Access access;
         if (p.is_gemm1) {
@@ -250,8 +247,8 @@ void add_layout_models(const Add& add) {
       });
   for (const int which : {0, 1, 2}) {
     add("M7-KSTEP", "m7.consume", "consume",
-        "The four products of a turn read the same 16 columns: the descriptors step by 32 bytes, 2 "
-        "in the word.",
+        "The four products of a turn read the same 16 columns: the descriptors step by 32 bytes, "
+        "2 in the word.",
         [which](const SortedProblem& p) {
           Access access;
           const auto first16 = [](int d) { return d / kTurn * kTurn + d % 16; };
@@ -310,6 +307,8 @@ void add_epilogue_models(const Add& add) {
   };
   gemm1("M7-NOSILU", "m7.silu", "h is gate * up: SiLU is missing.",
         [](double gate, double up) { return gate * up; });
+  gemm1("M7-SILU", "m7.silu", "e^-g is 2^(-g / ln 2): a factor of 1.4427 is missing.",
+        [](double gate, double up) { return gate / (1.0 + std::exp2(-gate)) * up; });
   gemm1("M7-SILUONUP", "m7.pack", "SiLU belongs to gate, columns 0 to 127 of the product.",
         [](double gate, double up) { return gate * oracle::silu(up); });
   gemm1("M7-NOUP", "m7.pack", "h is silu(gate): the factor up is missing.",
@@ -322,18 +321,19 @@ void add_epilogue_models(const Add& add) {
   };
   weight("M7-NOWEIGHT", "The weights are not applied.",
          [](const SortedProblem&, int) { return 1.0; });
-  weight("M7-WEIGHTROW", "Row g + 8 has the weight of row g: its own is weights[1].",
-         [](const SortedProblem& p, int row) { return weight_of_row(p, row & ~8); });
-  weight("M7-WEIGHTROW", "Row g has the weight of row g + 8: its own is weights[0].",
-         [](const SortedProblem& p, int row) { return weight_of_row(p, row | 8); });
-  weight("M7-WEIGHTROW", "Rows g and g + 8 have each other's weights.",
-         [](const SortedProblem& p, int row) { return weight_of_row(p, row ^ 8); });
+  using Other = int (*)(int row);
+  for (const Other other :
+       {Other([](int row) { return row & ~8; }), Other([](int row) { return row | 8; }),
+        Other([](int row) { return row ^ 8; })}) {
+    weight("M7-WEIGHTROW", "Row g has weights[0] and row g + 8 weights[1]; not so here.",
+           [other](const SortedProblem& p, int row) { return weight_of_row(p, other(row)); });
+  }
 }
 
 void add_store_models(const Add& add) {
   add("M7-SHORT", "m7.mainloop", "mainloop",
-      "Zero where the reduction has one turn: what is due in turn 1 (here the weights) is due even "
-      "where that turn does not exist.",
+      "Zero where the reduction has one turn: what is due in turn 1 (here the weights) is due "
+      "even where that turn does not exist.",
       [](const SortedProblem& p) {
         return moved(p, [&](const Matrix& right, int row, int column) {
           return p.is_gemm1 || turns_of(p) > 1 ? right.at(row, column) : 0.0;
@@ -380,7 +380,7 @@ void add_store_models(const Add& add) {
 std::vector<SortedModel> make_models() {
   std::vector<SortedModel> models;
   const Add add = [&](const char* code, const char* region, const char* note, const char* sentence,
-                      std::function<Matrix(const SortedProblem&)> output) {
+                      Output output) {
     models.push_back({{code, region, note, sentence}, std::move(output)});
   };
   add_operand_models(add);
