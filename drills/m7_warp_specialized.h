@@ -22,13 +22,29 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <drills/capability.h>
 #include <drills/m1_align.h>
-#include <drills/needs_hopper.h>
 
 namespace moe {
 
 // The block_m that align must have been called with.
 inline constexpr int kHopperBlockM = 128;
+
+// The arguments of both, a list of twelve otherwise.
+struct SortedGemm {
+  __nv_bfloat16* out;                     // GEMM1: h [capacity, I]; GEMM2: y [capacity, H]
+  const __nv_bfloat16* a;                 // x [T, H]; h [capacity, I]
+  const __nv_bfloat16* w;                 // w13 [E, 2I, H], gate rows, then up rows; w2 [E, H, I]
+  const float* topk_weights;              // [T*K], by flat id; GEMM2 only
+  const int32_t* sorted_token_ids;        // [capacity]
+  const int32_t* expert_ids;              // [capacity / 128]
+  const int32_t* num_tokens_post_padded;  // [1]
+  int num_tokens;
+  int top_k;
+  int num_experts;
+  int hidden_size;        // H, the reduction of GEMM1
+  int intermediate_size;  // I, the reduction of GEMM2
+};
 
 }  // namespace moe
 
@@ -39,88 +55,34 @@ namespace moe::DRILL_SIDE {
 //   - Blocks behind num_tokens_post_padded[0], or with an expert outside [0, E): rows untouched.
 //   - Padding rows inside a block: unspecified.
 // H % 8 == 0 and I % 8 == 0. Offsets need int64. Refused unless the device's capability is 9.0.
-cudaError_t gemm1_swiglu(__nv_bfloat16* h,                       // [capacity, I]
-                         const __nv_bfloat16* x,                 // [T, H]
-                         const __nv_bfloat16* w13,               // [E, 2I, H]: gate rows, then up
-                         const int32_t* sorted_token_ids,        // [capacity]
-                         const int32_t* expert_ids,              // [capacity / 128]
-                         const int32_t* num_tokens_post_padded,  // [1]
-                         int num_tokens,
-                         int top_k,
-                         int num_experts,
-                         int hidden_size,        // H, the reduction
-                         int intermediate_size,  // I
-                         cudaStream_t stream);
+cudaError_t gemm1_swiglu(const SortedGemm& gemm, cudaStream_t stream);
 
 // y = (h * w2^T) * weight: the fp32 sum times the fp32 weight, then the one rounding to bf16.
-// Untouched and unspecified rows as above.
-cudaError_t gemm2_sorted(__nv_bfloat16* y,                       // [capacity, H]
-                         const __nv_bfloat16* h,                 // [capacity, I]
-                         const __nv_bfloat16* w2,                // [E, H, I]
-                         const float* topk_weights,              // [T*K], by flat id
-                         const int32_t* sorted_token_ids,        // [capacity]
-                         const int32_t* expert_ids,              // [capacity / 128]
-                         const int32_t* num_tokens_post_padded,  // [1]
-                         int num_tokens,
-                         int top_k,
-                         int num_experts,
-                         int hidden_size,        // H
-                         int intermediate_size,  // I, the reduction
-                         cudaStream_t stream);
+// Padding rows of h hold anything. Untouched and unspecified rows as above.
+cudaError_t gemm2_sorted(const SortedGemm& gemm, cudaStream_t stream);
 
 // Given: nullptr, or the rule that the arguments break.
-inline const char* refuse_hopper_gemm(const void* out,
-                                      const void* a,
-                                      const void* w,
-                                      int num_tokens,
-                                      int top_k,
-                                      int num_experts,
-                                      int hidden_size,
-                                      int intermediate_size) {
-  if (const char* rule = refuse_sizes(num_tokens, num_experts, top_k)) return rule;
-  if (hidden_size < 1 || hidden_size % 8 != 0) return "H must be a positive multiple of 8";
-  if (intermediate_size < 1 || intermediate_size % 8 != 0) {
+inline const char* refuse_gemm1_swiglu(const SortedGemm& gemm, cudaStream_t /*stream*/) {
+  if (const char* rule = refuse_sizes(gemm.num_tokens, gemm.num_experts, gemm.top_k)) return rule;
+  if (gemm.hidden_size < 1 || gemm.hidden_size % 8 != 0)
+    return "H must be a positive multiple of 8";
+  if (gemm.intermediate_size < 1 || gemm.intermediate_size % 8 != 0) {
     return "I must be a positive multiple of 8";
   }
-  if (intermediate_size > INT_MAX / 2) return "2 * I must fit in int";
-  if (const char* rule = refuse_blocks(num_tokens, top_k, num_experts, kHopperBlockM)) return rule;
-  const uintptr_t addresses = reinterpret_cast<uintptr_t>(out) | reinterpret_cast<uintptr_t>(a) |
-                              reinterpret_cast<uintptr_t>(w);
-  if (addresses % 16 != 0) return "arrays must be 16-byte aligned";
-  return refuse_without_hopper();
+  if (gemm.intermediate_size > INT_MAX / 2) return "2 * I must fit in int";
+  if (const char* rule =
+          refuse_blocks(gemm.num_tokens, gemm.top_k, gemm.num_experts, kHopperBlockM)) {
+    return rule;
+  }
+  const uintptr_t addresses = reinterpret_cast<uintptr_t>(gemm.out) |
+                              reinterpret_cast<uintptr_t>(gemm.a) |
+                              reinterpret_cast<uintptr_t>(gemm.w);
+  if (addresses % 16 != 0) return "out, a and w must be 16-byte aligned";
+  return refuse_unless_capability_9_0();
 }
 
-inline const char* refuse_gemm1_swiglu(const __nv_bfloat16* h,
-                                       const __nv_bfloat16* x,
-                                       const __nv_bfloat16* w13,
-                                       const int32_t* /*sorted_token_ids*/,
-                                       const int32_t* /*expert_ids*/,
-                                       const int32_t* /*num_tokens_post_padded*/,
-                                       int num_tokens,
-                                       int top_k,
-                                       int num_experts,
-                                       int hidden_size,
-                                       int intermediate_size,
-                                       cudaStream_t /*stream*/) {
-  return refuse_hopper_gemm(h, x, w13, num_tokens, top_k, num_experts, hidden_size,
-                            intermediate_size);
-}
-
-inline const char* refuse_gemm2_sorted(const __nv_bfloat16* y,
-                                       const __nv_bfloat16* h,
-                                       const __nv_bfloat16* w2,
-                                       const float* /*topk_weights*/,
-                                       const int32_t* /*sorted_token_ids*/,
-                                       const int32_t* /*expert_ids*/,
-                                       const int32_t* /*num_tokens_post_padded*/,
-                                       int num_tokens,
-                                       int top_k,
-                                       int num_experts,
-                                       int hidden_size,
-                                       int intermediate_size,
-                                       cudaStream_t /*stream*/) {
-  return refuse_hopper_gemm(y, h, w2, num_tokens, top_k, num_experts, hidden_size,
-                            intermediate_size);
+inline const char* refuse_gemm2_sorted(const SortedGemm& gemm, cudaStream_t stream) {
+  return refuse_gemm1_swiglu(gemm, stream);
 }
 
 }  // namespace moe::DRILL_SIDE

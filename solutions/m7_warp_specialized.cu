@@ -12,10 +12,13 @@
 // A finished tile is packed to bf16 and kept in registers; its 64-column slabs are stored by TMA
 // during the first turns of the next tile, while the tensor cores are busy: the deferred store.
 //
+// While blanks are left run it with --cpu: on a GPU half a ring waits for ever.
+//
 // The contract is drills/m7_warp_specialized.h; the note is content/m7_warp_specialized.md.
 #include <drills/m7_warp_specialized.h>
 
 #include <drills/launch.h>
+#include <drills/persistent.h>
 #include <drills/wgmma.h>
 
 namespace moe::DRILL_SIDE {
@@ -43,44 +46,12 @@ struct SharedTiles {
   uint64_t empty[STAGES];
 };
 
-struct Problem {
-  const __nv_bfloat16* x;                 // [T, H]: rows of A to gather; GEMM1
-  const float* topk_weights;              // [T*K]; GEMM2
-  const int32_t* sorted_token_ids;        // [capacity]
-  const int32_t* expert_ids;              // [capacity / BLOCK_M]
-  const int32_t* num_tokens_post_padded;  // [1]
-  int num_ids;                            // T*K, also the pad id
-  int top_k;
-  int num_experts;
-  int columns;  // of the output, I or H
-  int depth;    // the reduction, H or I
-};
-
-// The (m, n) of tile number pid, in m4's order.
-__device__ int2 tile_of(int pid, int num_pid_m, int num_pid_n) {
-  const int group = pid / (GROUP_M * num_pid_n);
-  const int rows = min(GROUP_M, num_pid_m - group * GROUP_M);
-  const int in_group = pid - group * GROUP_M * num_pid_n;
-  return {group * GROUP_M + in_group % rows, in_group / rows};
-}
-
-// A place in the ring. `parity` is that of the phase to wait for; it flips when the ring starts
-// over.
-struct RingPlace {
-  int stage = 0;
-  uint32_t parity = 0;
-  __device__ void advance() {
-    if (++stage == STAGES) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-// silu(gate) * up for four pairs. The special function unit makes 16 results a clock, so the four
-// reciprocals are made from one: 1/a = b*c*d * 1/(a*b*c*d). Gates below -20 count as -20, where
-// SiLU is 4e-8: the product of four stays finite.
+// h = silu(gate) * up for four pairs, silu(g) = g / (1 + e^-g). exp2_approx and reciprocal_approx
+// run on the special function unit, which makes 16 results a clock: two for each value would take
+// 2048 clocks a tile. So make the four reciprocals from one, 1/a = b*c*d * 1/(a*b*c*d). For that
+// product to stay finite let gates below -20 count as -20, where SiLU is 4e-8.
 __device__ void silu_and_mul(const float (&gate)[4], const float (&up)[4], float (&h)[4]) {
+  // BEGIN m7.silu
   float g[4];
   float a[4];  // 1 + e^-gate
 #pragma unroll
@@ -97,6 +68,8 @@ __device__ void silu_and_mul(const float (&gate)[4], const float (&up)[4], float
   h[1] = g[1] * up[1] * (of_ab * a[0]);
   h[2] = g[2] * up[2] * (of_cd * a[3]);
   h[3] = g[3] * up[3] * (of_cd * a[2]);
+  // STUB: for (float& value : h) value = gate[0] * up[0];
+  // END m7.silu
 }
 
 __device__ uint32_t pack(float low, float high) {
@@ -104,13 +77,12 @@ __device__ uint32_t pack(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// GATHER and SWIGLU make it GEMM1. a_map is not used when rows are gathered.
 template <bool GEMM1>
 __global__ void __launch_bounds__(kThreads, 1)
-    grouped_gemm_kernel(const __grid_constant__ CUtensorMap a_map,
+    grouped_gemm_kernel(const __grid_constant__ CUtensorMap a_map,  // GEMM2
                         const __grid_constant__ CUtensorMap w_map,
                         const __grid_constant__ CUtensorMap out_map,
-                        Problem p) {
+                        SortedGemm gemm) {
   constexpr int kColumns = GEMM1 ? BLOCK_N / 2 : BLOCK_N;  // of the output, in one tile
   constexpr int kSlabs = kColumns / kSlab;
   constexpr int kHeld = kSlabs * 16;  // packed pairs that a thread keeps of a tile
@@ -119,14 +91,18 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const int warpgroup = thread / kWarpgroup;
-  const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
-  const int num_pid_m = *p.num_tokens_post_padded / BLOCK_M;
-  const int num_pid_n = (p.columns + kColumns - 1) / kColumns;
+  const int num_ids = gemm.num_tokens * gemm.top_k;                       // also the pad id
+  const int columns = GEMM1 ? gemm.intermediate_size : gemm.hidden_size;  // of the output
+  const int depth = GEMM1 ? gemm.hidden_size : gemm.intermediate_size;    // the reduction
+  const int turns = (depth + BLOCK_K - 1) / BLOCK_K;
+  const int num_pid_m = *gemm.num_tokens_post_padded / BLOCK_M;
+  const int num_pid_n = (columns + kColumns - 1) / kColumns;
   const int num_tiles = num_pid_m * num_pid_n;
   const int step = static_cast<int>(gridDim.x);
 
-  // full[s] expects one arrival with the bytes of TMA and, if A is gathered, one of each producer
-  // thread for its copies; empty[s] one of each consumer warp.
+  // One thread initialises the barriers of all stages. full[s] expects one arrival with the bytes
+  // of TMA and, in GEMM1, one of each producer thread for its copies; empty[s] one of each consumer
+  // warp. TMA sees them after mbarrier_init_fence().
   // BEGIN m7.barriers
   if (thread == 0) {
     for (int s = 0; s < STAGES; ++s) {
@@ -142,7 +118,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     // ---- Producer. Registers go to the consumers, who hold 128 accumulators a thread.
     setmaxnreg_dec<GEMM1 ? 72 : 40>();
     if (!GEMM1 && thread != 0) return;  // TMA needs one thread
-    RingPlace place;
+    RingPlace<STAGES> place;
     place.parity = 1;  // the ring starts empty
 
     const int my_chunk = thread % kChunk;  // copies this chunk of rows my_row + 16 * i of A
@@ -150,40 +126,42 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     // Eight lanes copy the eight chunks of the same eight rows. Each looks one of the rows up, row
     // my_row + 16 * my_chunk, for the tile that this block works on as number pid.
-    int flat_id = p.num_ids;
+    int flat_id = num_ids;
     const auto load_flat_id = [&](int pid) {
       if (!GEMM1 || pid >= num_tiles) return;
-      const int first_row = tile_of(pid, num_pid_m, num_pid_n).x * BLOCK_M;
-      flat_id = p.sorted_token_ids[first_row + my_row + my_chunk * 16];
+      const int first_row = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n).x * BLOCK_M;
+      flat_id = gemm.sorted_token_ids[first_row + my_row + my_chunk * 16];
     };
 
     load_flat_id(static_cast<int>(blockIdx.x));
     for (int pid = static_cast<int>(blockIdx.x); pid < num_tiles; pid += step) {
-      const int2 tile = tile_of(pid, num_pid_m, num_pid_n);
-      const int expert = p.expert_ids[tile.x];
-      // Where the rows of A start: sources[i] is row my_row + 16 * i, nullptr for padding. GEMM1.
+      const int2 tile = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n);
+      const int expert = gemm.expert_ids[tile.x];
+      // GEMM1: sources[i] is where row my_row + 16 * i of A starts, its token's row of x; nullptr
+      // for padding. flat_id, of row my_row + 16 * my_chunk, is there by now: the eight lanes tell
+      // each other (__shfl_sync of width kGathered).
       const __nv_bfloat16* sources[kGathered] = {};
       // BEGIN m7.gather_rows
       if (GEMM1) {
-        const int token = flat_id < p.num_ids ? flat_id / p.top_k : -1;
+        const int token = flat_id < num_ids ? flat_id / gemm.top_k : -1;
 #pragma unroll
         for (int i = 0; i < kGathered; ++i) {
           const int of_row = __shfl_sync(0xffffffffu, token, i, kGathered);
-          if (of_row >= 0) sources[i] = p.x + static_cast<int64_t>(of_row) * p.depth;
+          if (of_row >= 0) sources[i] = gemm.a + static_cast<int64_t>(of_row) * depth;
         }
       }
       // END m7.gather_rows
-      if (expert < 0 || expert >= p.num_experts) {
+      if (expert < 0 || expert >= gemm.num_experts) {
         load_flat_id(pid + step);
         continue;
       }
       for (int turn = 0; turn < turns; ++turn) {
         const int s = place.stage;
         const int k = turn * BLOCK_K;
-        // Wait until the stage is free. One thread then says which tile it is for, announces the
-        // bytes that TMA will bring and starts its copies: 256 rows of W (with SwiGLU 128 of gate,
-        // 128 of up), and in GEMM2 the 128 rows of A. A row of W behind the expert's last is
-        // harmless: it is not stored.
+        // Wait until the stage is free. Thread 0 then notes its tile in tiles.tile[s], announces
+        // the bytes that TMA will bring, whole boxes, and starts its copies: 256 rows of W in boxes
+        // of kWRows (GEMM1: 128 of gate, the same 128 of up, which begins at row I) and in GEMM2
+        // the 128 rows of A. A row of W behind the last is harmless: its column is not stored.
         // BEGIN m7.produce
         mbarrier_wait(&tiles.empty[s], place.parity);
         if (thread == 0) {
@@ -191,24 +169,24 @@ __global__ void __launch_bounds__(kThreads, 1)
           constexpr int kBytes = sizeof(tiles.w[0]) + (GEMM1 ? 0 : sizeof(tiles.a[0]));
           mbarrier_arrive_expect_tx(&tiles.full[s], kBytes);
           const int row = tile.y * kColumns;
-          const int second = GEMM1 ? p.columns + row : row + kWRows;
+          const int second = GEMM1 ? columns + row : row + kWRows;
           tma_load(tiles.w[s][0], w_map, k, row, expert, &tiles.full[s]);
           tma_load(tiles.w[s][kWRows], w_map, k, second, expert, &tiles.full[s]);
           if (!GEMM1) tma_load(tiles.a[s][0], a_map, k, tile.x * BLOCK_M, &tiles.full[s]);
         }
         // END m7.produce
-        // In GEMM1 every thread copies its chunk of eight rows. Row r of a tile is 128 bytes long
-        // and swizzled: chunk c lies at c ^ (r % 8). Padding rows and chunks behind column D arrive
-        // as zeros. The barrier counts the thread in when its copies have landed.
+        // GEMM1: copy columns k + 8 * my_chunk .. + 7 of the eight rows. Row r of a tile is 128
+        // bytes long and swizzled: chunk c lies at c ^ (r % 8). Padding rows and chunks at or
+        // behind column D arrive as zeros. full[s] counts this thread in when all have landed.
         // BEGIN m7.gather
         if (GEMM1) {
-          const bool in_row = k + my_chunk * kChunk < p.depth;
+          const bool in_row = k + my_chunk * kChunk < depth;
 #pragma unroll
           for (int i = 0; i < kGathered; ++i) {
             const int row = my_row + i * 16;
             const bool valid = sources[i] != nullptr && in_row;
             cp_async16(&tiles.a[s][row][(my_chunk ^ row % 8) * kChunk],
-                       valid ? sources[i] + k + my_chunk * kChunk : p.x, valid);
+                       valid ? sources[i] + k + my_chunk * kChunk : gemm.a, valid);
           }
           cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
         }
@@ -217,7 +195,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         place.advance();
       }
     }
-    // The stage that ends the loop of the consumers.
+    // One more stage, of tile (-1, 0), ends the loop of the consumers. It brings no bytes, but
+    // full[] wants all its arrivals.
     // BEGIN m7.last
     mbarrier_wait(&tiles.empty[place.stage], place.parity);
     if (thread == 0) {
@@ -235,14 +214,16 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = thread / 32 % 4;
   const int barrier = 1 + consumer;  // of the threads of this warpgroup
   const bool storer = thread % kWarpgroup == 0;
-  RingPlace place;
+  RingPlace<STAGES> place;
   float accumulators[BLOCK_N / 2];
   uint32_t held[kHeld];  // a finished tile: pair 2j + h is columns 8j + 2t, + 1 of row g + 8h
   int2 held_tile = {};
   bool pending = false;
 
-  // Stores columns 64 * slab .. + 63 of the held tile: registers to shared memory, then one TMA.
-  // The buffer was last read by the store before the previous one.
+  // Stores columns 64 * slab .. + 63 of the held tile through one of two buffers. The storer waits
+  // until the store before the previous one has read the buffer; everyone waits for the storer
+  // (`barrier`), writes its part, swizzled, by stmatrix_x4 (four matrices: rows lane % 16 of the
+  // warp's 16, chunks j and j + 1), makes it seen by TMA, waits again; the storer stores the box.
   const auto store_slab = [&](int slab) {
     // BEGIN m7.store_slab
     __nv_bfloat16(&buffer)[kSlab][kSlab] = tiles.slabs[consumer][slab % 2];
@@ -265,11 +246,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     // END m7.store_slab
   };
 
-  // One turn: wait for the stage, four wgmma of depth 16, hand the stage back.
+  // The first half of a turn: wait for the stage, start four wgmma of depth 16 on this consumer's
+  // rows of A and on W, as one group. A tile's first one overwrites. GEMM1's A came by cp.async,
+  // and wgmma reads by the async proxy.
   const auto multiply = [&](int turn) {
     // BEGIN m7.consume
     mbarrier_wait(&tiles.full[place.stage], place.parity);
-    if (GEMM1) fence_proxy_async();  // A came by cp.async, wgmma reads by the async proxy
+    if (GEMM1) fence_proxy_async();
     const uint64_t a = wgmma_descriptor(tiles.a[place.stage][consumer * kSlab]);
     const uint64_t w = wgmma_descriptor(tiles.w[place.stage][0]);
     wgmma_fence();
@@ -280,6 +263,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     wgmma_commit();
     // END m7.consume
   };
+  // The second half: when the products are there each warp hands the stage back. On to the next.
   const auto release = [&] {
     // BEGIN m7.release
     wgmma_wait<0>();
@@ -289,8 +273,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
 
   for (;;) {
+    // Which tile comes next? Its first stage says so in tiles.tile[] once it is full.
+    // BEGIN m7.next_tile
     mbarrier_wait(&tiles.full[place.stage], place.parity);
     const int2 tile = tiles.tile[place.stage];
+    // STUB: const int2 tile = {-1, 0};
+    // END m7.next_tile
     if (tile.x < 0) break;
 
     // What else happens in one of the first turns, while wgmma runs: a slab of the tile before is
@@ -300,16 +288,18 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto meanwhile = [&](int turn) {
       if (!GEMM1 && turn == 0) {
         const int row = tile.x * BLOCK_M + consumer * kSlab + warp * 16 + lane / 4;
-        flat_ids[0] = p.sorted_token_ids[row];
-        flat_ids[1] = p.sorted_token_ids[row + 8];
+        flat_ids[0] = gemm.sorted_token_ids[row];
+        flat_ids[1] = gemm.sorted_token_ids[row + 8];
       }
       if (!GEMM1 && turn == 1) {
-        if (flat_ids[0] < p.num_ids) weights[0] = p.topk_weights[flat_ids[0]];
-        if (flat_ids[1] < p.num_ids) weights[1] = p.topk_weights[flat_ids[1]];
+        if (flat_ids[0] < num_ids) weights[0] = gemm.topk_weights[flat_ids[0]];
+        if (flat_ids[1] < num_ids) weights[1] = gemm.topk_weights[flat_ids[1]];
       }
       if (pending) store_slab(turn);
     };
 
+    // All turns: multiply, meanwhile, release. meanwhile(turn) is due for turn 0 .. kSlabs - 1,
+    // written out (held[] is in registers), even where the reduction has fewer turns.
     // BEGIN m7.mainloop
 #pragma unroll
     for (int turn = 0; turn < kSlabs; ++turn) {
@@ -327,8 +317,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     // END m7.mainloop
 
-    // Accumulator 4j + 2h + e is row g + 8h, column 8j + 2t + e. With SwiGLU, column c of the tile
-    // is gate and column 128 + c up.
+    // Fill held[]. Accumulator 4j + 2h + e is row g + 8h, column 8j + 2t + e of the product; that
+    // row's weight is weights[h]. In GEMM1 column c is gate and column 128 + c up.
     // BEGIN m7.pack
 #pragma unroll
     for (int j = 0; j < kHeld / 2; ++j) {
@@ -357,102 +347,40 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (storer) bulk_wait<0>();  // shared memory must live until it has been read
 }
 
-// One block for each multiprocessor.
 template <bool GEMM1>
-cudaError_t launch_gemm(const CUtensorMap& a_map,
-                        const CUtensorMap& w_map,
-                        const CUtensorMap& out_map,
-                        const Problem& p,
-                        cudaStream_t stream) {
-  int device = 0;
-  int multiprocessors = 0;
-  cudaError_t status = cudaGetDevice(&device);
+cudaError_t launch_gemm(const SortedGemm& gemm, cudaStream_t stream) {
+  if (gemm.num_tokens == 0) return cudaSuccess;
+  const uint64_t rows = align_capacity(gemm.num_tokens, gemm.top_k, gemm.num_experts, BLOCK_M);
+  const auto hidden = static_cast<uint64_t>(gemm.hidden_size);
+  const auto inter = static_cast<uint64_t>(gemm.intermediate_size);
+  const auto experts = static_cast<uint64_t>(gemm.num_experts);
+  int blocks = 0;  // one for each multiprocessor
+  CUtensorMap a_map = {};
+  CUtensorMap w_map = {};
+  CUtensorMap out_map = {};
+  cudaError_t status = count_multiprocessors(&blocks);
   if (status != cudaSuccess) return status;
-  status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (!GEMM1) status = make_tensor_map(&a_map, gemm.a, {inter, rows}, BLOCK_M);
   if (status != cudaSuccess) return status;
-  return launch(grouped_gemm_kernel<GEMM1>, dim3(static_cast<unsigned>(multiprocessors)),
-                dim3(kThreads), sizeof(SharedTiles), stream, a_map, w_map, out_map, p);
+  const TensorShape w_shape = {GEMM1 ? hidden : inter, GEMM1 ? 2 * inter : hidden, experts};
+  status = make_tensor_map(&w_map, gemm.w, w_shape, kWRows);
+  if (status != cudaSuccess) return status;
+  status = make_tensor_map(&out_map, gemm.out, {GEMM1 ? inter : hidden, rows}, kSlab);
+  if (status != cudaSuccess) return status;
+  return launch(grouped_gemm_kernel<GEMM1>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
+                sizeof(SharedTiles), stream, a_map, w_map, out_map, gemm);
 }
 
 }  // namespace
 
-cudaError_t gemm1_swiglu(__nv_bfloat16* h,
-                         const __nv_bfloat16* x,
-                         const __nv_bfloat16* w13,
-                         const int32_t* sorted_token_ids,
-                         const int32_t* expert_ids,
-                         const int32_t* num_tokens_post_padded,
-                         int num_tokens,
-                         int top_k,
-                         int num_experts,
-                         int hidden_size,
-                         int intermediate_size,
-                         cudaStream_t stream) {
-  if (refuse_gemm1_swiglu(h, x, w13, sorted_token_ids, expert_ids, num_tokens_post_padded,
-                          num_tokens, top_k, num_experts, hidden_size, intermediate_size,
-                          stream) != nullptr) {
-    return cudaErrorInvalidValue;
-  }
-  if (num_tokens == 0) return cudaSuccess;
-  const uint64_t capacity = align_capacity(num_tokens, top_k, num_experts, BLOCK_M);
-  const auto depth = static_cast<uint64_t>(hidden_size);
-  const auto columns = static_cast<uint64_t>(intermediate_size);
-  CUtensorMap w_map;
-  CUtensorMap h_map;
-  cudaError_t status = make_tensor_map(
-      &w_map, w13, {depth, 2 * columns, static_cast<uint64_t>(num_experts)}, kWRows);
-  if (status != cudaSuccess) return status;
-  status = make_tensor_map(&h_map, h, {columns, capacity}, kSlab);
-  if (status != cudaSuccess) return status;
-  const Problem p = {
-      x,     nullptr,     sorted_token_ids,  expert_ids, num_tokens_post_padded, num_tokens * top_k,
-      top_k, num_experts, intermediate_size, hidden_size};
-  return launch_gemm<true>(w_map, w_map, h_map, p, stream);
+cudaError_t gemm1_swiglu(const SortedGemm& gemm, cudaStream_t stream) {
+  if (refuse_gemm1_swiglu(gemm, stream) != nullptr) return cudaErrorInvalidValue;
+  return launch_gemm<true>(gemm, stream);
 }
 
-cudaError_t gemm2_sorted(__nv_bfloat16* y,
-                         const __nv_bfloat16* h,
-                         const __nv_bfloat16* w2,
-                         const float* topk_weights,
-                         const int32_t* sorted_token_ids,
-                         const int32_t* expert_ids,
-                         const int32_t* num_tokens_post_padded,
-                         int num_tokens,
-                         int top_k,
-                         int num_experts,
-                         int hidden_size,
-                         int intermediate_size,
-                         cudaStream_t stream) {
-  if (refuse_gemm2_sorted(y, h, w2, topk_weights, sorted_token_ids, expert_ids,
-                          num_tokens_post_padded, num_tokens, top_k, num_experts, hidden_size,
-                          intermediate_size, stream) != nullptr) {
-    return cudaErrorInvalidValue;
-  }
-  if (num_tokens == 0) return cudaSuccess;
-  const uint64_t capacity = align_capacity(num_tokens, top_k, num_experts, BLOCK_M);
-  const auto depth = static_cast<uint64_t>(intermediate_size);
-  const auto columns = static_cast<uint64_t>(hidden_size);
-  CUtensorMap h_map;
-  CUtensorMap w_map;
-  CUtensorMap y_map;
-  cudaError_t status = make_tensor_map(&h_map, h, {depth, capacity}, BLOCK_M);
-  if (status != cudaSuccess) return status;
-  status =
-      make_tensor_map(&w_map, w2, {depth, columns, static_cast<uint64_t>(num_experts)}, kWRows);
-  if (status != cudaSuccess) return status;
-  status = make_tensor_map(&y_map, y, {columns, capacity}, kSlab);
-  if (status != cudaSuccess) return status;
-  const Problem p = {nullptr,
-                     topk_weights,
-                     sorted_token_ids,
-                     expert_ids,
-                     num_tokens_post_padded,
-                     num_tokens * top_k,
-                     top_k,
-                     num_experts,
-                     hidden_size,
-                     intermediate_size};
-  return launch_gemm<false>(h_map, w_map, y_map, p, stream);
+cudaError_t gemm2_sorted(const SortedGemm& gemm, cudaStream_t stream) {
+  if (refuse_gemm2_sorted(gemm, stream) != nullptr) return cudaErrorInvalidValue;
+  return launch_gemm<false>(gemm, stream);
 }
 
 }  // namespace moe::DRILL_SIDE

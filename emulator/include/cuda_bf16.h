@@ -1,6 +1,7 @@
 // Stands in for CUDA's header of the same name: bfloat16, bit for bit as CUDA rounds it.
 #pragma once
 
+#include <emulator/atomics.h>
 #include <emulator/device_math.h>
 #include <emulator/warp.h>
 #include <vector_types.h>
@@ -300,6 +301,16 @@ inline __nv_bfloat162 operator-(const __nv_bfloat162& a, const __nv_bfloat162& b
 }
 inline __nv_bfloat162 operator*(const __nv_bfloat162& a, const __nv_bfloat162& b) {
   return __hmul2(a, b);
+}
+
+// ---- Atomics. Each half of a pair is rounded by itself.
+inline __nv_bfloat16 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value) {
+  return emulator::atomic_change_2(address,
+                                   [value](__nv_bfloat16 old) { return __hadd(old, value); });
+}
+inline __nv_bfloat162 atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value) {
+  return emulator::atomic_change(address,
+                                 [value](__nv_bfloat162 old) { return __hadd2(old, value); });
 }
 
 // ---- Shuffles: both kinds travel in one word.

@@ -1,8 +1,9 @@
 // Stands in for CUDA's header of the same name: 8-bit floating point, bit for bit as CUDA converts
-// it. Left out: halves as a class (__half), e8m0, and conversions from and to integers.
+// it. Left out: conversions of __half, e8m0, and conversions from and to integers.
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <emulator/fp8.h>
 #include <vector_types.h>
 
@@ -12,14 +13,6 @@ using __nv_fp8x4_storage_t = unsigned int;
 
 enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
-
-struct __half_raw {
-  unsigned short x;
-};
-
-struct __half2_raw {
-  unsigned short x, y;
-};
 
 namespace emulator {
 

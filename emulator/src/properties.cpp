@@ -74,6 +74,7 @@ constexpr ErrorText kErrors[] = {
                    "operation not permitted on an event last recorded in a capturing stream"),
     EMULATOR_ERROR(cudaErrorStreamCaptureWrongThread,
                    "attempt to terminate a thread-local capture sequence from another thread"),
+    EMULATOR_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     EMULATOR_ERROR(cudaErrorUnknown, "unknown error"),
 };
 
@@ -127,8 +128,9 @@ int attribute_value(cudaDeviceAttr attribute) {
     case cudaDevAttrComputeCapabilityMinor:
       return emulator::options().capability_minor;
     case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrClusterLaunch:
       return 1;
-    default:  // clocks and bus width unknown, no cooperative or cluster launch
+    default:  // clocks and bus width unknown, no cooperative launch
       return 0;
   }
 }
@@ -198,6 +200,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = emulator::options().capability_minor;
   properties->multiProcessorCount = kNumSms;
   properties->concurrentKernels = 1;
+  properties->clusterLaunch = 1;
   properties->l2CacheSize = kL2Bytes;
   properties->maxThreadsPerMultiProcessor = kThreadsPerSm;
   properties->maxBlocksPerMultiProcessor = kBlocksPerSm;

@@ -59,7 +59,8 @@ struct StageCase {
   std::function<Problem(uint64_t seed)> make;
   std::function<Call(const Problem&)> call;
   std::function<Verdict(const Problem&, const Outputs&)> judge;
-  // Optional: names a mistake that shows as a death or in memory (outputs are null after a death).
+  // Optional: names a mistake that shows as a death, a hang or in memory (outputs are null after a
+  // death).
   std::function<Verdict(const Problem&, const Outputs*, Verdict)> explain;
 };
 
@@ -172,7 +173,8 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   const bool replied = answer.after.size() == images.bytes.size();
   const Outputs outputs(call, images, answer);
   if (verdict.pass() && !stage_case.refused) verdict = stage_case.judge(problem, outputs);
-  const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash;
+  const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash ||
+                      verdict.state == State::kHang;
   if (failed && stage_case.explain) {
     verdict = stage_case.explain(problem, replied ? &outputs : nullptr, verdict);
   }

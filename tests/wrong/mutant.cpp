@@ -46,6 +46,16 @@ void finish(std::vector<Mutant>& mutants, Mutant& mutant, const std::string& whe
   mutant = {};
 }
 
+// Where a marker stands whose label ends there: m7.gather is not m7.gather_rows.
+size_t find_marker(std::string_view solution, std::string_view marker) {
+  size_t at = solution.find(marker);
+  while (at != std::string_view::npos && at + marker.size() < solution.size() &&
+         !is_space(solution[at + marker.size()])) {
+    at = solution.find(marker, at + 1);
+  }
+  return at;
+}
+
 }  // namespace
 
 std::vector<Mutant> read_list(const std::string& path) {
@@ -93,8 +103,8 @@ std::string apply(const Mutant& mutant, std::string solution) {
     size_t from = 0;
     size_t to = solution.size();
     if (edit.region != "file") {  // code outside every region
-      from = solution.find(begin);
-      to = solution.find(end);
+      from = find_marker(solution, begin);
+      to = find_marker(solution, end);
       if (from == std::string::npos || to == std::string::npos) {
         throw ListError(mutant.name + ": there is no region " + edit.region);
       }

@@ -4,9 +4,16 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdint>
 
 namespace moe {
+
+// The 32-bit address in the shared window.
+inline std::uint32_t shared_address(const void* pointer,
+                                    ::emulator::Place place = ::emulator::Place::here()) {
+  return ::emulator::shared_address(pointer, place);
+}
 
 // cp.async.cg.shared.global, 16 bytes; zeros instead if `valid` is false (gmem is not read then).
 inline void cp_async16(void* smem,
@@ -62,6 +69,35 @@ inline void ldmatrix_x4_trans(std::uint32_t (&r)[4],
                               const void* row,
                               ::emulator::Place place = ::emulator::Place::here()) {
   ::emulator::ldmatrix(::emulator::Operation::kLdmatrixTrans4, r, row, place);
+}
+
+// stmatrix.sync.aligned.m8n8.x4: ldmatrix the other way round.
+inline void stmatrix_x4(void* row,
+                        const std::uint32_t (&r)[4],
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::stmatrix(r, row, place);
+}
+
+// A flag in global memory between blocks. A load lets other threads and blocks run: blocks that
+// wait for each other for ever are reported.
+inline int load_acquire(const std::int32_t* flag,
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  return ::emulator::load_acquire(flag, place);
+}
+inline void add_release(std::int32_t* flag, int value) {
+  ::emulator::add_release(flag, value);
+}
+
+// ex2.approx.ftz and rcp.approx.ftz: 2^x and 1/x, subnormal inputs and results being zeros. A GPU's
+// differ in the last bits.
+inline float flush_subnormal(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+}
+inline float exp2_approx(float x) {
+  return flush_subnormal(std::exp2(flush_subnormal(x)));
+}
+inline float reciprocal_approx(float x) {
+  return flush_subnormal(1.0f / flush_subnormal(x));
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32: d += a * b.

@@ -27,9 +27,28 @@ T atomic_change(T* address, Change change) {
   Bits old_bits = __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
     T old_value;
-    std::memcpy(&old_value, &old_bits, sizeof old_value);
+    std::memcpy(static_cast<void*>(&old_value), &old_bits, sizeof old_value);
     const T new_value = change(old_value);
     Bits new_bits;
+    std::memcpy(&new_bits, &new_value, sizeof new_bits);
+    if (__atomic_compare_exchange_n(word, &old_bits, new_bits, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      return old_value;
+    }
+  }
+}
+
+// The same for 2 bytes, of a type that is copied bit by bit.
+template <class T, class Change>
+T atomic_change_2(T* address, Change change) {
+  static_assert(sizeof(T) == sizeof(std::uint16_t), "atomic_change_2 works on 2 bytes");
+  auto* word = reinterpret_cast<std::uint16_t*>(address);
+  std::uint16_t old_bits = __atomic_load_n(word, __ATOMIC_RELAXED);
+  for (;;) {
+    T old_value;
+    std::memcpy(static_cast<void*>(&old_value), &old_bits, sizeof old_value);
+    const T new_value = change(old_value);
+    std::uint16_t new_bits = 0;
     std::memcpy(&new_bits, &new_value, sizeof new_bits);
     if (__atomic_compare_exchange_n(word, &old_bits, new_bits, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED)) {

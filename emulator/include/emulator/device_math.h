@@ -38,6 +38,13 @@ inline float __cosf(float x) {
 inline float __tanf(float x) {
   return tanf(x);
 }
+inline float __tanhf(float x) {
+  return tanhf(x);
+}
+inline void __sincosf(float x, float* sine, float* cosine) {
+  *sine = sinf(x);
+  *cosine = cosf(x);
+}
 inline float __fdividef(float x, float y) {
   return x / y;
 }
