@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "driver/capability.h"
 #include "driver/process.h"
 #include "driver/terminal.h"
 
@@ -67,6 +68,7 @@ Backend choose_backend(Wish wish, const Machine& machine) {
     backend.phrase = "emulator (--cpu)";
   } else if (machine.gpu && has_nvcc) {
     backend.cuda = true;
+    backend.gpu = *machine.gpu;
     backend.architecture = architecture_of(machine.gpu->capability);
     backend.nvcc = machine.nvcc;
     backend.phrase = machine.gpu->name + " (sm_" + backend.architecture + ")";
@@ -79,6 +81,13 @@ Backend choose_backend(Wish wish, const Machine& machine) {
     backend.refusal = "nvidia-smi sees no GPU here";
   }
   return backend;
+}
+
+std::string refuse_backend(const Backend& backend,
+                           std::string_view required,
+                           const std::string& command) {
+  if (!backend.cuda) return {};
+  return refuse_device(required, backend.gpu.name, backend.gpu.capability, command);
 }
 
 Backend choose_backend(Wish wish) {

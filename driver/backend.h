@@ -24,6 +24,7 @@ struct Backend {
   bool cuda = false;
   std::string phrase;          // for the header line: "emulator (no GPU found)"
   std::string refusal;         // why --gpu cannot be obeyed; empty when it can
+  Gpu gpu;                     // the one that was chosen; empty on the emulator
   std::string architecture;    // for CMAKE_CUDA_ARCHITECTURES: "90a"
   std::filesystem::path nvcc;  // for CMAKE_CUDA_COMPILER
 
@@ -38,6 +39,12 @@ std::filesystem::path find_nvcc();
 
 // The decision alone, for a machine that is known.
 Backend choose_backend(Wish wish, const Machine& machine);
+
+// "" where what requires `required` (Stage::capability) can run on the chosen backend, else the
+// sentence behind "SKIP   m6: ". The emulator runs everything.
+std::string refuse_backend(const Backend& backend,
+                           std::string_view required,
+                           const std::string& command);
 
 // The decision here; looks only for what the wish needs.
 Backend choose_backend(Wish wish);

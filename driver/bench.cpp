@@ -44,6 +44,12 @@ int run_bench(const Course& course, const BenchOptions& options) {
   }
   const Backend backend = choose_backend(Wish::kGpu);
   const std::string stem = stage->stem;
+  const std::string refusal =
+      refuse_backend(backend, stage->capability, "drill " + std::string(stage->id));
+  if (!refusal.empty()) {
+    say(wrapped("SKIP   ", "bench " + std::string(stage->id) + ": " + refusal));
+    return static_cast<int>(Verdict::kSkip);
+  }
   std::vector<std::string> runners = {stem + ".solution"};
   if (!options.solution) runners.push_back(stem + ".mine");
   std::vector<std::string> targets = runners;

@@ -11,7 +11,7 @@
 namespace moe::driver {
 namespace {
 
-constexpr Stage kLayer = {"layer", "layer", "the whole layer"};
+constexpr Stage kLayer = {"layer", "layer", "the whole layer", ""};
 
 // The stages up to `last`, in order; empty when `last` has no layer.
 std::vector<Stage> stages_up_to(const std::string& last) {
@@ -78,6 +78,13 @@ int run_layer(const Course& course, const LayerOptions& options) {
     say("SKIP   layer --gpu: " + backend.refusal + ". Nothing was run.\n");
     return static_cast<int>(Verdict::kSkip);
   }
+  // A stage asks for all that the stages below it ask for.
+  const std::string refusal =
+      refuse_backend(backend, stages.back().capability, "drill layer --last " + options.last);
+  if (!refusal.empty()) {
+    say(wrapped("SKIP   ", "layer: " + refusal));
+    return static_cast<int>(Verdict::kSkip);
+  }
   say("layer  the whole layer of " + options.last + whose + "   " + backend.phrase + "\n");
   const std::string tree = backend.name();
   const std::string side = options.last + "." + letters;
@@ -93,6 +100,7 @@ int run_layer(const Course& course, const LayerOptions& options) {
   test_options.side = side;
   test_options.full = options.full;
   test_options.case_name = options.case_name;
+  test_options.capability = stages.back().capability;
   const TestRun run = run_tests(course, kLayer, backend, test_options, [](const CaseRecord&) {});
   if (run.verdict == Verdict::kFault || run.verdict == Verdict::kUsage) {
     say("drill layer: " + run.fault + "\n");

@@ -27,6 +27,7 @@ class StageRun {
   int run();
 
  private:
+  int skip(const std::string& why) const;
   std::string again_command() const;
   std::filesystem::path source_path() const;
   std::string relative(const std::filesystem::path& path) const;
@@ -62,17 +63,23 @@ int StageRun::run() {
   backend_ = choose_backend(wish);
   scene_.emulator = !backend_.cuda;
   if (wish == Wish::kGpu && !backend_.cuda) {
-    const std::string text =
-        wrapped("SKIP   ", std::string(scene_.stage.id) + " --gpu: " + backend_.refusal +
-                               ". Nothing was run.");
-    say(paint_.open(text.substr(0, 4)) + text.substr(4));
-    return exit_code(Verdict::kSkip);
+    return skip(std::string(scene_.stage.id) + " --gpu: " + backend_.refusal +
+                ". Nothing was run.");
   }
+  const std::string id = scene_.stage.id;
+  const std::string refusal = refuse_backend(backend_, scene_.stage.capability, "drill " + id);
+  if (!refusal.empty()) return skip(id + ": " + refusal);
   say(header_text(scene_, backend_.phrase, paint_));
   double seconds = 0;
   if (!prepare(seconds)) return failure_;
   say("build  " + seconds_text(seconds) + "\n");
   return test();
+}
+
+int StageRun::skip(const std::string& why) const {
+  const std::string text = wrapped("SKIP   ", why);
+  say(paint_.open(text.substr(0, 4)) + text.substr(4));
+  return exit_code(Verdict::kSkip);
 }
 
 std::string StageRun::again_command() const {

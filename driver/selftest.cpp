@@ -204,6 +204,12 @@ void SelfTest::check_cuda() {
   for (const Stage& stage : kStages) {
     status_.show("compiling " + std::string(stage.id) + " for CUDA");
     const std::string stem = stage.stem;
+    const std::string refusal =
+        refuse_backend(backend, stage.capability, "drill " + std::string(stage.id));
+    if (!refusal.empty()) {
+      step(std::string(stage.id) + " on the GPU: " + refusal, {0, 0, 1});
+      continue;
+    }
     const Build build = build_targets(course_, "cuda", {stem + ".solution", stem + ".skeleton"},
                                       stem + ".selftest.log");
     step(std::string(stage.id) + " compiles for sm_" + backend.architecture,

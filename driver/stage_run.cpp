@@ -52,6 +52,9 @@ std::vector<std::string> test_arguments(const Course& course,
   if (!options.case_name.empty()) {
     arguments.insert(arguments.end(), {"--case", options.case_name});
   }
+  if (!options.capability.empty()) {
+    arguments.insert(arguments.end(), {"--requires-capability", options.capability});
+  }
   return arguments;
 }
 

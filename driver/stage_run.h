@@ -24,7 +24,8 @@ struct TestRun {
 struct TestOptions {
   std::string side;  // which executable: "mine", "solution" or "skeleton"
   bool full = false;
-  std::string case_name;  // "" for all
+  std::string case_name;   // "" for all
+  std::string capability;  // that a layer requires; a stage's own test program knows
   std::optional<std::uint64_t> seed;
 };
 

@@ -34,6 +34,11 @@ Options read_environment() {
   }
   if (const char* value = std::getenv("EMULATOR_POISON")) read.poison = std::atoi(value) != 0;
   if (const char* value = std::getenv("EMULATOR_HANG")) read.hang_seconds = std::atof(value);
+  if (const char* value = std::getenv("EMULATOR_CAPABILITY")) {  // "8.9"
+    read.capability_major = std::atoi(value);
+    const char* point = std::strchr(value, '.');
+    read.capability_minor = point != nullptr ? std::atoi(point + 1) : 0;
+  }
   return read;
 }
 

@@ -123,10 +123,12 @@ int attribute_value(cudaDeviceAttr attribute) {
     case cudaDevAttrMaxBlocksPerMultiprocessor:
       return kBlocksPerSm;
     case cudaDevAttrComputeCapabilityMajor:
-      return 9;
+      return emulator::options().capability_major;
+    case cudaDevAttrComputeCapabilityMinor:
+      return emulator::options().capability_minor;
     case cudaDevAttrConcurrentKernels:
       return 1;
-    default:  // minor capability, clocks and bus width unknown, no cooperative or cluster launch
+    default:  // clocks and bus width unknown, no cooperative or cluster launch
       return 0;
   }
 }
@@ -192,8 +194,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxGridSize[1] = 65535;
   properties->maxGridSize[2] = 65535;
   properties->totalConstMem = 65536;
-  properties->major = 9;
-  properties->minor = 0;
+  properties->major = emulator::options().capability_major;
+  properties->minor = emulator::options().capability_minor;
   properties->multiProcessorCount = kNumSms;
   properties->concurrentKernels = 1;
   properties->l2CacheSize = kL2Bytes;

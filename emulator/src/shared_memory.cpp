@@ -19,20 +19,24 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-// The calling thread's copy of the executable's thread-local segment. GCC refuses a section of
+// The calling thread's copy of the thread-local segment of the executable or library that the
+// emulator and the kernels are linked into: the one with t_block in it. GCC refuses a section of
 // their own for the statics of plain and of template functions, so __shared__ variables have no
 // smaller home.
 Range thread_local_segment() {
   Range segment;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* result) {
+        const char* own = reinterpret_cast<const char*>(&t_block);
         for (int i = 0; i < object->dlpi_phnum; ++i) {
-          if (object->dlpi_phdr[i].p_type == PT_TLS) {
-            *static_cast<Range*>(result) = {static_cast<char*>(object->dlpi_tls_data),
-                                            object->dlpi_phdr[i].p_memsz};
-          }
+          if (object->dlpi_phdr[i].p_type != PT_TLS) continue;
+          char* low = static_cast<char*>(object->dlpi_tls_data);
+          const std::size_t bytes = object->dlpi_phdr[i].p_memsz;
+          if (low == nullptr || own < low || own >= low + bytes) continue;
+          *static_cast<Range*>(result) = {low, bytes};
+          return 1;
         }
-        return 1;  // the first object is the executable: look no further
+        return 0;
       },
       &segment);
   return segment;

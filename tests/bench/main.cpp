@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "driver/capability.h"
 #include "timed_call.h"
 
 namespace moe::bench {
@@ -72,6 +73,22 @@ int64_t ask(judge::Child& child, uint32_t operation, const std::vector<int64_t>&
   return child.ask(request, nullptr, nullptr, 30'000).reply.value;
 }
 
+// As Suite::check_device says it; "" where the device runs the stage.
+std::string refusal_of_device(const Options& options, judge::Child& child) {
+  protocol::Request request = {};
+  request.kind = protocol::Kind::kHello;
+  const judge::Answer answer = child.ask(request, nullptr, nullptr, 30'000);
+  if (answer.kind != judge::Answer::Kind::kReplied) return {};  // timing it will say so
+  const std::string capability = std::to_string(answer.reply.capability_major) + "." +
+                                 std::to_string(answer.reply.capability_minor);
+  for (const Stage& stage : kStages) {
+    if (options.stage != stage.stem) continue;
+    const std::string command = "drill " + std::string(stage.id);
+    return refuse_device(stage.capability, answer.reply.device, capability, command);
+  }
+  return {};
+}
+
 void print(const TimedCall& call, const Side& side, const std::string& verdict, std::FILE* report) {
   std::vector<float> us =
       side.us.count(call.what) != 0 ? side.us.at(call.what) : std::vector<float>{};
@@ -105,6 +122,11 @@ int run(const Options& options) {
     side.name = name;
     side.child = std::make_unique<judge::Child>(path);
     sides.push_back(std::move(side));
+  }
+  const std::string refusal = refusal_of_device(options, *sides[0].child);
+  if (!refusal.empty()) {
+    std::printf("SKIP   %s: %s\n", options.stage.c_str(), refusal.c_str());
+    return 77;
   }
   std::FILE* report = options.report.empty() ? nullptr : std::fopen(options.report.c_str(), "ae");
   std::printf("bench  %s  shape %s: T%d E%d K%d H%d I%d\n", options.stage.c_str(), shape->name,

@@ -42,6 +42,30 @@ TEST(Backend, ReadsNvidiaSmi) {
   EXPECT_FALSE(parse_gpu_list("Quadro, [Not Supported]\n"));
 }
 
+TEST(Backend, SkipsWhatTheGpuCannotRunAndSaysWhatWouldRun) {
+  const Backend l4 = choose_backend(Wish::kAny, {Gpu{"NVIDIA L4", "8.9"}, "/nvcc"});
+  EXPECT_EQ(refuse_backend(l4, "", "drill m2"), "");
+  const std::string refusal = refuse_backend(l4, "9.0", "drill m6");
+  EXPECT_EQ(refusal.rfind("needs a GPU of compute capability 9.0 (its code runs on no other); this "
+                          "one, NVIDIA L4, has 8.9. Instead: drill m6 --cpu runs on the emulator, "
+                          "and this GPU runs m1 m2 m3 m4 m5",
+                          0),
+            0u)
+      << refusal;
+  const Backend b200 = choose_backend(Wish::kAny, {Gpu{"NVIDIA B200", "10.0"}, "/nvcc"});
+  EXPECT_NE(refuse_backend(b200, "9.0", "drill m6"), "");
+  EXPECT_EQ(refuse_backend(b200, "", "drill m2"), "");
+  const Backend t4 = choose_backend(Wish::kAny, {Gpu{"Tesla T4", "7.5"}, "/nvcc"});
+  EXPECT_EQ(refuse_backend(t4, "", "drill m2"),
+            "needs a GPU of compute capability 8.0 or newer; this one, Tesla T4, has 7.5. Instead: "
+            "drill m2 --cpu runs on the emulator.");
+  const Backend h200 = choose_backend(Wish::kAny, {kH200, "/nvcc"});
+  EXPECT_EQ(refuse_backend(h200, "9.0", "drill m6"), "");
+  EXPECT_EQ(refuse_backend(choose_backend(Wish::kCpu, {Gpu{"Tesla T4", "7.5"}, "/nvcc"}), "9.0",
+                           "drill m6"),
+            "");
+}
+
 TEST(Backend, Architectures) {
   EXPECT_EQ(architecture_of("9.0"), "90a");
   EXPECT_EQ(architecture_of("8.6"), "86");

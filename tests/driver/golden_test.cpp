@@ -7,6 +7,7 @@
 
 #include "course_copy.h"
 #include "driver/course.h"
+#include "driver/report.h"
 #include "driver/skeleton.h"
 #include "driver/terminal.h"
 
@@ -122,6 +123,32 @@ TEST_F(Golden, WhatTheOtherVerbsSay) {
   expect_transcript("unknown_verb", "lsit", 2);
   expect_transcript("unknown_case", "m2 --cpu --case edge/no_such_case", 2);
   expect_transcript("no_gpu", "m2 --gpu", 77);
+}
+
+// The emulator as another GPU: hello is all that is asked of the runner.
+TEST_F(Golden, ADeviceOfTheWrongCapabilityIsSkipped) {
+  ASSERT_EQ(course->run("m2 --cpu --solution").exit_code, 0);
+  const std::string test =
+      "build/host/tests/m2_grouped_gemm_test --runner build/cpu/runners/m2_grouped_gemm.solution "
+      "--requires-capability 9.0 --report build/host/capability.jsonl";
+  EXPECT_EQ(course->run_shell(test).exit_code, 0);
+  const CourseCopy::Transcript other = course->run_shell("EMULATOR_CAPABILITY=8.9 " + test);
+  EXPECT_EQ(other.exit_code, 77) << other.text;
+  const Report report = parse_report(course->read("build/host/capability.jsonl"));
+  EXPECT_EQ(report.count(CaseState::kSkip), report.cases.size());
+  EXPECT_EQ(report.cases.front().sentence.rfind(
+                "needs a GPU of compute capability 9.0 (its code runs on no other); this one, "
+                "emulator, has 8.9. Instead: drill m2 --cpu runs on the emulator, and this GPU "
+                "runs m1 m2",
+                0),
+            0u)
+      << report.cases.front().sentence;
+  const CourseCopy::Transcript old =
+      course->run_shell("EMULATOR_CAPABILITY=7.5 ./drill m2 --cpu --solution");
+  EXPECT_EQ(old.exit_code, 77);
+  EXPECT_NE(old.text.find("SKIP   m2: needs a GPU of compute capability 8.0 or newer"),
+            std::string::npos)
+      << old.text;
 }
 
 TEST_F(Golden, TheStateIsRememberedUntilTheFileChanges) {

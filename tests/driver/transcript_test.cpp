@@ -7,7 +7,7 @@ namespace {
 
 Scene scene(const std::string& side = "mine") {
   Scene scene;
-  scene.stage = {"m2", "m2_grouped_gemm", "grouped GEMM with gather"};
+  scene.stage = {"m2", "m2_grouped_gemm", "grouped GEMM with gather", ""};
   scene.side = side;
   scene.again = "drill m2";
   scene.source = "// first line\n  // BEGIN m2.gather\n";

@@ -2,6 +2,9 @@
 #include "emulator_test.h"
 
 #include <cstring>
+#include <utility>
+
+#include "../../drills/capability.h"
 
 namespace {
 
@@ -51,6 +54,20 @@ TEST_F(RuntimeTest, CopiesAndFillsStayInsideAllocations) {
   EXPECT_EQ(cudaMemset(memory.get() + 3, 0, 4), cudaSuccess);
   EXPECT_EQ(cudaFree(memory.get() + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(nullptr, 0, 4), cudaErrorInvalidValue);
+}
+
+TEST_F(RuntimeTest, ItCanSayThatItIsAnotherGpu) {
+  EXPECT_EQ(moe::refuse_unless_capability_9_0(), nullptr);
+  for (const auto& [major, minor] : {std::pair(8, 9), std::pair(9, 1), std::pair(10, 0)}) {
+    emulator::options().capability_major = major;
+    emulator::options().capability_minor = minor;
+    cudaDeviceProp properties = {};
+    ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    EXPECT_EQ(properties.major, major);
+    EXPECT_EQ(properties.minor, minor);
+    EXPECT_STREQ(moe::refuse_unless_capability_9_0(),
+                 "the device must have compute capability 9.0");
+  }
 }
 
 TEST_F(RuntimeTest, PropertiesDescribeASmallHopper) {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "driver/capability.h"
 #include "models.h"
 
 namespace moe::judge {
@@ -64,6 +65,9 @@ Suite& Suite::get() {
 
 bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std::string> regions) {
   stage_ = stage;
+  for (const Stage& one : kStages) {
+    if (stage_ == one.stem) capability_ = one.capability;
+  }
   regions_ = std::move(regions);
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -89,6 +93,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       seed_ = std::strtoull(value.c_str(), nullptr, 0);
     } else if (option == "--case") {
       case_ = value;
+    } else if (option == "--requires-capability") {
+      capability_ = value;
     } else if (option == "--case-limit-ms") {
       case_limit_ms_ = std::atoi(value.c_str());
     } else {
@@ -370,11 +376,25 @@ void Suite::hello(int cases) {
       child_->ask(request, nullptr, nullptr, std::max(hello_limit_ms_, case_limit_ms_));
   report_->start({stage_, side_, backend_, bounded(answer.reply.device, 96),
                   full_ ? "full" : "quick", seed_, cases});
-  if (answer.kind == Answer::Kind::kReplied) return;
+  if (answer.kind == Answer::Kind::kReplied) {
+    check_device(answer.reply);
+    return;
+  }
   // A child that can't even say hello will not do better at the next case.
   const Verdict verdict = verdict_of_death(answer);
   record({"start", "", "before the first case", seed_, 0.0}, verdict);
   no_hello_ = true;
+}
+
+void Suite::check_device(const protocol::Reply& hello) {
+  std::string command = stage_;  // "layer"
+  for (const Stage& one : kStages) {
+    if (stage_ == one.stem) command = one.id;
+  }
+  device_refusal_ = refuse_device(
+      capability_, bounded(hello.device, sizeof hello.device),
+      std::to_string(hello.capability_major) + "." + std::to_string(hello.capability_minor),
+      "drill " + command);
 }
 
 // Of several states the first in this order counts.
@@ -429,6 +449,9 @@ void run_check(const std::string& name,
   if (suite.stopped()) {
     verdict.state = State::kNotRun;
     verdict.sentence = "not run after several crashes or hangs";
+  } else if (!suite.device_refusal().empty()) {
+    verdict.state = State::kSkip;
+    verdict.sentence = suite.device_refusal();
   } else {
     const auto begin = std::chrono::steady_clock::now();
     verdict = check();

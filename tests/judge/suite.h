@@ -79,6 +79,8 @@ class Suite {
   bool full() const { return full_; }
   uint64_t seed() const { return seed_; }
   bool on_gpu() const { return backend_ == "cuda"; }
+  // Why the stage can't run on this device and what would run instead; "" where it can.
+  const std::string& device_refusal() const { return device_refusal_; }
 
   // The steps that case number `index` of this run takes.
   std::vector<Step> steps(size_t index) const;
@@ -110,6 +112,7 @@ class Suite {
   static constexpr int kMaxHangs = 2;
 
   int exit_code() const;
+  void check_device(const protocol::Reply& hello);
   void count_named(const std::string& case_name, const Verdict& verdict);
   void report_diagnosis();
   std::vector<std::string> reached_todos(const protocol::Reply& reply) const;
@@ -122,6 +125,8 @@ class Suite {
   uint64_t seed_ = 1;
   int case_limit_ms_ = 10'000;  // raised where a memory checker slows the child
   int hello_limit_ms_ = 30'000;
+  std::string capability_;  // "9.0" where only such a GPU runs the stage
+  std::string device_refusal_;
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
   size_t case_index_ = 0;
@@ -183,6 +188,9 @@ void run_case(const StageCase<Problem>& stage_case) {
   if (suite.stopped()) {
     verdict.state = State::kNotRun;
     verdict.sentence = "not run after several crashes or hangs";
+  } else if (!suite.device_refusal().empty()) {
+    verdict.state = State::kSkip;
+    verdict.sentence = suite.device_refusal();
   } else if (stage_case.gpu_only && !suite.on_gpu()) {
     verdict.state = State::kSkip;
     verdict.sentence = "needs the memory and speed of a GPU";

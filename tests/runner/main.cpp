@@ -150,6 +150,8 @@ int serve() {
     reply.magic = protocol::kMagic;
     reply.sequence = request.sequence;
     reply.multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
+    reply.capability_major = static_cast<uint32_t>(properties.major);
+    reply.capability_minor = static_cast<uint32_t>(properties.minor);
     std::snprintf(reply.device, sizeof reply.device, "%.95s", properties.name);
     set_thread_order(request.order);
     if (request.kind == Kind::kValue) {

@@ -23,7 +23,7 @@ inline constexpr int kMaxTodos = 16;
 inline constexpr int kTodoNameBytes = 48;
 
 enum class Kind : uint32_t {
-  kHello,   // who are you: device name, nothing runs
+  kHello,   // who are you: device name and capability, nothing runs
   kValue,   // a host helper that returns a number (Reply::value)
   kCall,    // one call on fresh buffers
   kReplay,  // capture the call on the first images, replay the graph on the second
@@ -80,6 +80,8 @@ struct Reply {
   int32_t device_status;   // cudaError_t of the synchronize after it
   int32_t capture_status;  // kReplay: of begin, end and instantiate
   uint32_t multiprocessors;
+  uint32_t capability_major;  // of the device: 9 and 0
+  uint32_t capability_minor;
   int64_t value;
   int64_t leaked_bytes;       // device memory gone after the call
   float times_us[kMaxTimes];  // kTime: of each replay, L2 flushed before it

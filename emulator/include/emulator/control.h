@@ -16,14 +16,16 @@ struct Options {
   std::uint64_t seed = 1;               // of kShuffle
   int workers = 0;                      // OS threads; 0: all cores, 16 at most
   std::size_t stack_bytes = std::size_t{64} * 1024;  // per CUDA thread; four times that under ASan
-  bool poison = true;       // fill shared memory with 0xFF (NaN) before each block
-  double hang_seconds = 2;  // CPU time without progress that counts as a hang; 0: never
-  int report_fd = 2;        // where a report goes that is written while the process dies
+  bool poison = true;        // fill shared memory with 0xFF (NaN) before each block
+  double hang_seconds = 2;   // CPU time without progress that counts as a hang; 0: never
+  int capability_major = 9;  // what the device says it is; nothing else depends on it
+  int capability_minor = 0;
+  int report_fd = 2;  // where a report goes that is written while the process dies
 };
 
 // The first use reads EMULATOR_ORDER, EMULATOR_BLOCK_ORDER (forward, reverse, shuffle:SEED),
-// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON and EMULATOR_HANG. Change them between
-// launches.
+// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON, EMULATOR_HANG and EMULATOR_CAPABILITY. Change
+// them between launches.
 Options& options();
 
 // The report on the last device fault, "" if there was none. Its first line is "kind: sentence";
