@@ -83,9 +83,11 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   const int first_column = static_cast<int>(blockIdx.x) % num_pid_n * BLOCK_N;
 
   // As in m2: blocks without work leave, all threads alike.
+  // BEGIN m6.early_exit (given)
   if (first_row >= *p.num_tokens_post_padded) return;
   const int expert = p.expert_ids[pid_m];
   if (expert < 0 || expert >= p.num_experts) return;
+  // END m6.early_exit
 
   // One thread makes the mbarriers of the ring, so that a phase of full[s] ends with one arrival
   // and the bytes that it announces.
@@ -102,6 +104,7 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   const int my_row = thread / kChunksPerRow;
   const int my_chunk = thread % kChunksPerRow;
   const __nv_bfloat16* a_rows[kPasses] = {};
+  // BEGIN m6.rows (given)
 #pragma unroll
   for (int i = 0; i < kPasses; ++i) {
     const int flat_id = p.sorted_token_ids[first_row + my_row + i * kRowsPerPass];
@@ -110,6 +113,7 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
       a_rows[i] = p.a + static_cast<int64_t>(a_row) * p.depth;
     }
   }
+  // END m6.rows
 
   // Thread 0 announces the bytes of the tile of W to full[stage] and starts its copy: columns k0
   // .. k0 + BLOCK_K - 1 of rows first_column .. + BLOCK_N - 1 of w[expert]. Rows behind N and

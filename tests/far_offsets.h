@@ -22,12 +22,13 @@ struct FarCase {
   int n;
   int depth;
   bool gpu_only;
+  int block_m = 16;
 };
 
 inline std::string shape_of(const FarCase& c) {
   return "T=" + std::to_string(c.num_tokens) + " K=" + std::to_string(c.top_k) +
          " E=" + std::to_string(c.num_experts) + " N=" + std::to_string(c.n) +
-         " D=" + std::to_string(c.depth) + " block_m=16";
+         " D=" + std::to_string(c.depth) + " block_m=" + std::to_string(c.block_m);
 }
 
 // Sizes and tables of a GEMM in which everything but the last token is unrouted; the last flat id
@@ -39,7 +40,7 @@ void set_far_row(const FarCase& c, Problem& p) {
   p.num_experts = c.num_experts;
   p.n = c.n;
   p.depth = c.depth;
-  p.block_m = 16;
+  p.block_m = c.block_m;
   p.rows_are_slots = c.rows_are_slots;
   p.exact = true;
   p.first_expert = c.num_experts - 1;
@@ -47,10 +48,10 @@ void set_far_row(const FarCase& c, Problem& p) {
   p.topk_ids.back() = c.num_experts - 1;
   const size_t capacity = align_capacity(p.num_tokens, p.top_k, p.num_experts, p.block_m);
   p.sorted_token_ids.assign(capacity, p.num_ids());
-  p.expert_ids.assign(capacity / 16, -1);
+  p.expert_ids.assign(capacity / static_cast<size_t>(c.block_m), -1);
   p.sorted_token_ids[0] = p.num_ids() - 1;
   p.expert_ids[0] = c.num_experts - 1;
-  p.num_tokens_post_padded = 16;
+  p.num_tokens_post_padded = c.block_m;
 }
 
 // The same, seen as one token with one slot: what the oracle can compute.
