@@ -163,9 +163,9 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   };
 
   // Run the ring as in m2: STAGES - 1 loads are under way before the first product. At the start of
-  // a turn its tiles must be there and be seen by wgmma: this thread's chunks of A, by the fence
-  // also for the other path; W, by the phase of full[stage], whose parity flips each time the ring
-  // starts over. The barrier then says so of everybody's chunks, and that everybody has finished
+  // a turn its tiles must be there and be seen by wgmma: W, by the phase of full[stage], whose
+  // parity flips each time the ring starts over; this thread's chunks of A, by the fence also for
+  // the other path. The barrier then says so of everybody's chunks, and that everybody has finished
   // with the buffer that the next load overwrites: wgmma runs on its own until it is waited for.
   const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
   // BEGIN m6.mainloop
@@ -178,9 +178,9 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   }
   for (int turn = 0; turn < turns; ++turn) {
     const int stage = turn % STAGES;
+    mbarrier_wait(&tiles.full[stage], turn / STAGES % 2);
     cp_async_wait<STAGES - 2>();
     fence_proxy_async();
-    mbarrier_wait(&tiles.full[stage], turn / STAGES % 2);
     __syncthreads();  // see above
     multiply_tiles(stage);
     const int next = turn + STAGES - 1;  // loads while the tensor cores work
