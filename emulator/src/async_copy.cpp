@@ -8,15 +8,36 @@
 
 namespace emulator {
 
-void AsyncCopies::issue(void* to, const void* from, Place place) {
+void AsyncCopies::reset(int thread) {
+  issued_ = landed_ = current_group_ = signalled_ = 0;
+  thread_ = thread;
+}
+
+void AsyncCopies::push(const Copy& copy) {
   if (pending() == kCapacity) land_oldest();
-  std::memset(to, 0xff, kBytes);
-  ring_[issued_ % kCapacity] = {to, from, place, current_group_};
+  ring_[issued_ % kCapacity] = copy;
   ++issued_;
 }
 
+void AsyncCopies::issue(void* to, const void* from, Place place) {
+  t_block->lines.start_copy(t_block->shared_offset(to), kBytes);
+  std::memset(to, 0xff, kBytes);
+  push({to, from, nullptr, place, current_group_});
+}
+
+std::uint32_t AsyncCopies::issue_arrival(Mbarrier& barrier, Place place) {
+  push({nullptr, nullptr, &barrier, place, current_group_});
+  signalled_ = issued_;
+  return issued_;
+}
+
 void AsyncCopies::land_oldest() {
-  const Copy& copy = ring_[landed_ % kCapacity];
+  const Copy copy = ring_[landed_ % kCapacity];
+  ++landed_;
+  if (copy.barrier != nullptr) {
+    t_block->mbarriers.arrive(*copy.barrier, 0, copy.place);
+    return;
+  }
   t_block->touching = copy.place;
   if (copy.from == nullptr) {
     std::memset(copy.to, 0, kBytes);
@@ -24,7 +45,11 @@ void AsyncCopies::land_oldest() {
     std::memcpy(copy.to, copy.from, kBytes);
   }
   t_block->touching = {};
-  ++landed_;
+  t_block->lines.write(t_block->shared_offset(copy.to), kBytes, thread_);
+}
+
+void AsyncCopies::land_until(std::uint32_t position) {
+  while (landed_ < position) land_oldest();
 }
 
 void AsyncCopies::wait(int pending_groups) {

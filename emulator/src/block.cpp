@@ -1,11 +1,14 @@
 #include "block.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
+
+#include "cluster.h"
 
 namespace emulator {
 
@@ -30,14 +33,25 @@ std::uint32_t Block::random() {
   return static_cast<std::uint32_t>(random_state_ >> 16);
 }
 
-void Block::run(const KernelCall& call, uint3 block_index, dim3 grid_dim) {
+void Block::start(
+    const KernelCall& call, uint3 block_index, dim3 grid_dim, Cluster& cluster, int rank) {
   call_ = &call;
-  blockIdx = block_index;
+  index_ = block_index;
+  cluster_ = &cluster;
+  rank_ = rank;
   gridDim = grid_dim;
   fault_ = {};
   ready_ = {};
   barrier_ = {};
+  cluster_waiting = {};
   touching = {};
+  mbarriers.reset();
+  bulk_copies.reset();
+  named_barriers.reset();
+  register_budget.reset(num_threads_);
+  lines.reset(num_threads_);
+  for (Warpgroup& warpgroup : warpgroups_) warpgroup.reset();
+  refusals_ = 0;
   live_ = num_threads_;
   order_ = options().order;
   // A different order in each block, the same in each run.
@@ -47,15 +61,17 @@ void Block::run(const KernelCall& call, uint3 block_index, dim3 grid_dim) {
   if (random_state_ == 0) random_state_ = 1;
   start_threads();
   advance();
+}
 
+void Block::resume() {
   t_block = this;
+  blockIdx = index_;
+  in_thread_ = true;
   current_ = ready_.pop();
+  current_->state = State::kReady;
   threadIdx = current_->index;
   switch_context(own_context_, current_->context);
-  if (!failed() && live_ > 0) {
-    set_block_fault("deadlock", "no thread of the block can go on");
-    fault_.text += describe_states();
-  }
+  in_thread_ = false;
   t_block = nullptr;
 }
 
@@ -82,7 +98,7 @@ void Block::start_threads() {
     asan_unpoison(stacks_.low(i) + stacks_.stack_bytes() - marked, marked);
     fiber.stack_in_use = true;
     prepare_context(fiber.context, stacks_.top(i));
-    copies_[linear].clear();
+    copies_[linear].reset(i);
     const int rank = order_ == Order::kReverse ? num_threads_ - 1 - i : i;
     order[static_cast<std::size_t>(rank)] = &fiber;
   }
@@ -155,12 +171,6 @@ void Block::release_barrier() {
   switch_to_next(false);
 }
 
-void Block::nanosleep(Place place) {
-  wait_at(Operation::kNanosleep, place);
-  ready_.push_back(current_);
-  switch_to_next(false);
-}
-
 void context_main() {
   t_block->thread_main();
 }
@@ -176,20 +186,14 @@ void Block::thread_main() {
   }
   Fiber& self = *current_;
   if (!thrown.empty()) fail_at("exception", std::move(thrown), self);
-  const AsyncCopies& copies = async_copies();
-  if (copies.pending() != 0) {
-    self.place = copies.oldest_place();
-    fail_at("missing wait",
-            "a thread returned with " + std::to_string(copies.pending()) +
-                " cp.async copies that it never waited for",
-            self);
-  }
+  check_copies_of(self);
   self.state = State::kReturned;
   self.stack_in_use = false;
   --live_;
   advance();
   leave_warp(self);
   leave_barrier();
+  cluster_->release_if_complete();
   switch_to_next(true);
   std::abort();
 }
@@ -219,7 +223,7 @@ void Block::set_fault(const char* kind, const std::string& sentence) {
 
 void Block::set_block_fault(const char* kind, const std::string& sentence) {
   set_fault(kind, sentence);
-  fault_.text += "\n  in " + describe_block(blockIdx);
+  fault_.text += "\n  in " + describe_block(index_);
 }
 
 void Block::fail(const char* kind, std::string&& sentence, Place place, bool with_states) {
@@ -236,6 +240,13 @@ void Block::fail_at(const char* kind, std::string&& sentence, const Fiber& fiber
   fault_.text += "\n  in " + describe_thread(blockIdx, fiber.index);
   if (fiber.place.line != 0) fault_.text += " at " + describe(fiber.place);
   abandon();
+}
+
+void Block::report(const char* kind, std::string&& sentence, Place place) {
+  if (in_thread_) fail(kind, std::move(sentence), place);
+  if (failed()) return;
+  set_block_fault(kind, sentence);
+  fault_.text += " at " + describe(place);
 }
 
 bool Block::in_shared(const void* address, std::size_t bytes) const {
@@ -260,8 +271,7 @@ std::string Block::describe_states() const {
     std::string where = "can run";
     if (fiber.state == State::kReturned) where = "returned from the kernel";
     if (fiber.state == State::kWaiting) {
-      where =
-          std::string("wait at ") + name_of(fiber.operation) + " (" + describe(fiber.place) + ")";
+      where = describe_wait(fiber);
     }
     Group* found = nullptr;
     for (Group& group : groups) {
@@ -289,7 +299,7 @@ int sync_threads(Operation operation, bool predicate, Place place) {
 }
 
 void nanosleep(Place place) {
-  t_block->nanosleep(place);
+  t_block->poll(Operation::kNanosleep, place);
 }
 
 unsigned char* dynamic_shared() {

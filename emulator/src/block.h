@@ -10,78 +10,22 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "async_copy.h"
+#include "bulk_copy.h"
 #include "context.h"
 #include "fault.h"
+#include "fiber.h"
+#include "mbarrier.h"
+#include "named_barrier.h"
+#include "register_budget.h"
+#include "shared_lines.h"
+#include "wgmma.h"
 
 namespace emulator {
-
-inline constexpr int kLanes = 32;
-inline constexpr int kMaxThreads = 1024;
-
-enum class State : std::uint8_t { kReady, kWaiting, kReturned };
-
-// One CUDA thread.
-struct Fiber {
-  Context context;
-  Fiber* next = nullptr;  // in the one queue that holds it
-  uint3 index{};
-  int linear = 0;
-  State state = State::kReady;
-  Operation operation = Operation::kNone;  // where it waits, or waited last
-  Place place;
-  bool stack_in_use = false;  // it was abandoned in the middle of a kernel
-};
-
-// A queue of fibers; joining two takes constant time.
-class FiberQueue {
- public:
-  bool empty() const { return head_ == nullptr; }
-  void push_back(Fiber* fiber) {
-    fiber->next = nullptr;
-    if (tail_ != nullptr) {
-      tail_->next = fiber;
-    } else {
-      head_ = fiber;
-    }
-    tail_ = fiber;
-  }
-
-  void splice_front(FiberQueue& other) {
-    if (other.empty()) return;
-    other.tail_->next = head_;
-    head_ = other.head_;
-    if (tail_ == nullptr) tail_ = other.tail_;
-    other.head_ = other.tail_ = nullptr;
-  }
-
-  void splice_back(FiberQueue& other) {
-    if (other.empty()) return;
-    if (tail_ != nullptr) {
-      tail_->next = other.head_;
-    } else {
-      head_ = other.head_;
-    }
-    tail_ = other.tail_;
-    other.head_ = other.tail_ = nullptr;
-  }
-
-  Fiber* pop() {
-    Fiber* fiber = head_;
-    if (fiber != nullptr) {
-      head_ = fiber->next;
-      if (head_ == nullptr) tail_ = nullptr;
-    }
-    return fiber;
-  }
-
- private:
-  Fiber* head_ = nullptr;
-  Fiber* tail_ = nullptr;
-};
 
 // A warp collective that some of its lanes have reached.
 struct Collective {
@@ -106,28 +50,72 @@ struct Warp {
   std::array<Collective, kLanes / 2> collectives;
 };
 
+class Cluster;
+
 class Block {
  public:
   // Room for blocks of that size; false if there is no memory for the stacks.
   bool prepare(dim3 block_dim);
 
-  // Runs one block to its end on this OS thread. On a fault it stops at once: as on a GPU, the
-  // other threads never go on.
-  void run(const KernelCall& call, uint3 block_index, dim3 grid_dim);
+  // ---- One block on this OS thread, driven by its cluster. On a fault it stops at once: as on a
+  // GPU, the other threads never go on.
+  void start(const KernelCall& call, uint3 block_index, dim3 grid_dim, Cluster& cluster, int rank);
+  bool can_run() const { return !ready_.empty(); }
+  // Runs until no thread can go on, or one of a cluster lets the other blocks go on.
+  void resume();
+  // Lands copies that somebody waits for; false if that helped nobody.
+  bool settle();
+  // Lets those that only try a wait go on with the answer no; false if there are none, or if that
+  // was done often and the block did not move since. (others_moved: nothing to do.)
+  bool refuse_polls(bool others_moved);
+  // After the last thread: what is still under way is a fault.
+  void finish();
+
+  int live() const { return live_; }
+  int num_threads() const { return num_threads_; }
+  int rank() const { return rank_; }
+  Cluster& cluster() { return *cluster_; }
 
   bool failed() const { return fault_.error != cudaSuccess; }
   const Fault& fault() const { return fault_; }
   // A fault of the whole block, found after it ended or when none of its threads can run.
   void set_block_fault(const char* kind, const std::string& sentence);
+  void add_to_fault(const std::string& text) { fault_.text += text; }
 
   // ---- From inside a kernel.
   int sync_threads(Operation operation, bool predicate, Place place);
-  void nanosleep(Place place);
+  // Lets the other threads run, and the other blocks of the cluster.
+  void poll(Operation operation, Place place);
   // Waits until all live lanes of the mask have come; the last one computes for all of them.
   void collective(Operation operation, unsigned mask, Place place);
   Warp& warp() { return warps_[static_cast<std::size_t>(current_->linear / kLanes)]; }
   int lane() const { return current_->linear % kLanes; }
-  AsyncCopies& async_copies() { return copies_[static_cast<std::size_t>(current_->linear)]; }
+  AsyncCopies& async_copies() { return async_copies_of(current_->linear); }
+  AsyncCopies& async_copies_of(int thread) { return copies_[static_cast<std::size_t>(thread)]; }
+  Warpgroup& warpgroup(int thread) {
+    return warpgroups_[static_cast<std::size_t>(thread / kWarpgroupThreads)];
+  }
+  WgmmaTiles& wgmma_tiles();
+  Fiber& current() { return *current_; }
+  // Puts the calling thread into a queue; it stops at switch_away().
+  void queue_current(FiberQueue& queue, Operation operation, Place place) {
+    wait_at(operation, place);
+    queue.push_back(current_);
+  }
+  void switch_away() { switch_to_next(false); }
+  void wait_in(FiberQueue& queue, Operation operation, Place place) {
+    queue_current(queue, operation, place);
+    switch_away();
+  }
+  // The threads in the queue can run again.
+  void resume_later(FiberQueue& queue) { ready_.splice_back(queue); }
+  void wake(FiberQueue& queue) {
+    resume_later(queue);
+    advance();
+  }
+  void advance() {
+    progress.store(progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   // Ends the block with a fault of the calling thread. The thread's frames are never left, so the
   // sentence is emptied: nothing in them may own memory.
@@ -135,7 +123,20 @@ class Block {
                          std::string&& sentence,
                          Place place,
                          bool with_states = false);
+  // The same where no thread of this block may be running.
+  void report(const char* kind, std::string&& sentence, Place place);
+  // What wgmma and bulk stores find wrong with a line that they read.
+  void refuse_async_read(SharedLines::Problem problem,
+                         const char* function,
+                         const void* address,
+                         Place place);
   [[noreturn]] void thread_main();
+
+  // ---- Shared memory as a window of 256 KB: what PTX's 32-bit addresses mean.
+  // Of what is not in shared memory, an offset behind the window.
+  std::uint32_t shared_offset(const void* address) const;
+  // Null where the block has no shared memory.
+  unsigned char* shared_at(std::uint32_t offset) const;
 
   // ---- Reports.
   // Threads grouped by where they are, one line each.
@@ -143,6 +144,8 @@ class Block {
   bool in_guard(const void* address) const { return stacks_.in_guard(address); }
   // Do the bytes lie in the shared memory of this block, as far as that is known?
   bool in_shared(const void* address, std::size_t bytes) const;
+  // "byte 16 of dynamic shared memory"
+  std::string describe_shared(const void* address) const;
 
   unsigned char* dynamic_shared = nullptr;
   std::size_t dynamic_shared_bytes = 0;
@@ -152,6 +155,18 @@ class Block {
   const char* static_shared = nullptr;  // where __shared__ variables lie; null if not known
   std::size_t static_shared_bytes = 0;
 
+  unsigned char* shared_window = nullptr;
+
+  Mbarriers mbarriers{*this};
+  BulkCopies bulk_copies{*this};
+  NamedBarriers named_barriers{*this};
+  RegisterBudget register_budget{*this};
+  SharedLines lines;
+  FiberQueue cluster_waiting;
+  std::vector<TilePiece> tile_pieces;  // of the tile at hand
+
+  // Set by the watchdog: a thread that polls ends the block.
+  std::atomic<bool> give_up{false};
   // Counts everything that brings the block forward; the watchdog reads it.
   std::atomic<std::uint64_t> progress{0};
 
@@ -167,9 +182,6 @@ class Block {
 
   void set_fault(const char* kind, const std::string& sentence);
   void start_threads();
-  void advance() {
-    progress.store(progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   void wait_at(Operation operation, Place place) {
     current_->state = State::kWaiting;
     current_->operation = operation;
@@ -179,6 +191,8 @@ class Block {
   void release_barrier();
   void leave_warp(Fiber& fiber);
   void leave_barrier();
+  void check_copies_of(Fiber& fiber);
+  std::string describe_wait(const Fiber& fiber) const;
   void finish_collective(Warp& warp, Collective& collective);
   [[noreturn]] void refuse_arrival(const Collective& collective,
                                    Operation operation,
@@ -198,6 +212,15 @@ class Block {
   Fiber* current_ = nullptr;
   FiberQueue ready_;
   Barrier barrier_;
+  std::array<Warpgroup, kMaxThreads / kWarpgroupThreads> warpgroups_;
+  std::unique_ptr<WgmmaTiles> wgmma_tiles_;
+  Cluster* cluster_ = nullptr;
+  int rank_ = 0;
+  uint3 index_{};
+  bool in_thread_ = false;  // one of the threads is running
+  std::uint64_t refused_at_ = 0;
+  int refusals_ = 0;
+  int polls_ = 0;
   int num_threads_ = 0;
   int live_ = 0;
   std::uint64_t random_state_ = 1;
@@ -215,6 +238,8 @@ inline bool is_aligned(Operation operation) {
 }
 // Computes a warp collective from the lanes' inputs (collective.cpp, matrix.cpp).
 void compute_collective(Warp& warp, const Collective& collective);
+void compute_stmatrix(Warp& warp);
+void compute_elect(Warp& warp);
 void compute_ldmatrix(Warp& warp, int num_matrices, bool transposed);
 void compute_mma(Warp& warp);
 void compute_mma_e4m3(Warp& warp);

@@ -21,16 +21,19 @@ std::string lanes_text(unsigned lanes) {
 const char* name_of(Operation operation) {
   static constexpr const char* kNames[] = {
       "nothing",           "__syncthreads",     "__syncthreads_count", "__syncthreads_and",
-      "__syncthreads_or",  "__nanosleep",       "__syncwarp",          "__shfl_sync",
-      "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync",     "__ballot_sync",
-      "__any_sync",        "__all_sync",        "__match_any_sync",    "__match_all_sync",
-      "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",   "__reduce_min_sync",
-      "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",    "__reduce_xor_sync",
-      "ldmatrix.x1",       "ldmatrix.x2",       "ldmatrix.x4",         "ldmatrix.x1.trans",
-      "ldmatrix.x2.trans", "ldmatrix.x4.trans", "mma.m16n8k16",        "mma.m16n8k32.e4m3",
+      "__syncthreads_or",  "__nanosleep",       "load_acquire",        "mbarrier_wait",
+      "mbarrier_try_wait", "a named barrier",   "wgmma_wait",          "setmaxnreg_inc",
+      "cluster_sync",      "__syncwarp",        "__shfl_sync",         "__shfl_up_sync",
+      "__shfl_down_sync",  "__shfl_xor_sync",   "__ballot_sync",       "__any_sync",
+      "__all_sync",        "__match_any_sync",  "__match_all_sync",    "__reduce_add_sync",
+      "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",   "__reduce_max_sync",
+      "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync",   "ldmatrix.x1",
+      "ldmatrix.x2",       "ldmatrix.x4",       "ldmatrix.x1.trans",   "ldmatrix.x2.trans",
+      "ldmatrix.x4.trans", "mma.m16n8k16",      "mma.m16n8k32.e4m3",   "stmatrix.x4",
+      "elect.sync",
   };
   static_assert(sizeof kNames / sizeof kNames[0] ==
-                static_cast<std::size_t>(Operation::kMmaE4m3) + 1);
+                static_cast<std::size_t>(Operation::kElect) + 1);
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -187,6 +190,10 @@ void compute_collective(Warp& warp, const Collective& collective) {
       return compute_mma(warp);
     case Operation::kMmaE4m3:
       return compute_mma_e4m3(warp);
+    case Operation::kStmatrix4:
+      return compute_stmatrix(warp);
+    case Operation::kElect:
+      return compute_elect(warp);
     default:
       return compute_vote(warp, collective.operation, collective.arrived);
   }

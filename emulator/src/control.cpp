@@ -33,6 +33,9 @@ Options read_environment() {
     read.stack_bytes = std::strtoull(value, nullptr, 10);
   }
   if (const char* value = std::getenv("EMULATOR_POISON")) read.poison = std::atoi(value) != 0;
+  if (const char* value = std::getenv("EMULATOR_PROXY_FENCES")) {
+    read.proxy_fences = std::atoi(value) != 0;
+  }
   if (const char* value = std::getenv("EMULATOR_HANG")) read.hang_seconds = std::atof(value);
   if (const char* value = std::getenv("EMULATOR_CAPABILITY")) {  // "8.9"
     read.capability_major = std::atoi(value);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "block.h"
+#include "cluster.h"
 #include "crash.h"
 #include "fault.h"
 #include "shared_memory.h"
@@ -23,6 +25,7 @@ namespace emulator {
 
 namespace {
 
+constexpr double kLastChanceSeconds = 0.1;
 constexpr int kMaxWorkers = 16;  // each has up to 1024 guarded stacks: memory mappings are finite
 
 int wanted_workers() {
@@ -40,10 +43,40 @@ double cpu_seconds(pthread_t thread) {
 }
 
 struct Worker {
-  Block block;
-  SharedMemory shared;
+  std::array<Block, kMaxClusterBlocks> blocks;
+  std::array<SharedMemory, kMaxClusterBlocks> shared;
+  Cluster cluster;
   std::thread thread;
+
+  // Room for the blocks that run together; false if there is no memory for them.
+  bool prepare(const Grid& grid);
+  // The block to show in a report on a hang.
+  const Block& unfinished() const;
 };
+
+bool Worker::prepare(const Grid& grid) {
+  std::vector<Block*> together;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(grid.cluster_size); ++i) {
+    if (!shared[i].map() || !blocks[i].prepare(grid.block_dim)) return false;
+    shared[i].set_dynamic(grid.smem_bytes);
+    blocks[i].shared_window = shared[i].window();
+    blocks[i].dynamic_shared = shared[i].dynamic();
+    blocks[i].dynamic_shared_bytes = grid.smem_bytes;
+    // Blocks of one OS thread can't each have their own.
+    blocks[i].static_shared = grid.cluster_size == 1 ? shared[i].static_low() : nullptr;
+    blocks[i].static_shared_bytes = grid.cluster_size == 1 ? shared[i].static_bytes() : 0;
+    blocks[i].give_up = false;
+    together.push_back(&blocks[i]);
+  }
+  cluster.set_blocks(together);
+  return true;
+}
+
+const Block& Worker::unfinished() const {
+  const auto found = std::find_if(blocks.begin(), blocks.end(),
+                                  [](const Block& block) { return block.live() > 0; });
+  return found == blocks.end() ? blocks.front() : *found;
+}
 
 class Device {
  public:
@@ -57,7 +90,8 @@ class Device {
 
  private:
   void work(Worker& worker, int number);
-  bool run_blocks(Worker& worker);
+  bool run_blocks(Worker& worker, Fault* fault);
+  bool check_shared(Worker& worker, Fault* fault) const;
   void stop_grid(const Fault& fault);
   uint3 block_index(std::uint64_t number) const;
   void wait_for_end(std::unique_lock<std::mutex>& lock);
@@ -100,7 +134,10 @@ cudaError_t Device::run(const Grid& grid) {
   grid_ = grid;
   fault_ = {};
   next_block_ = 0;
-  num_invited_ = static_cast<int>(std::min<std::uint64_t>(workers_.size(), grid.num_blocks()));
+  // Stacks of whole clusters: mappings are finite.
+  const std::uint64_t most = std::max<std::uint64_t>(kMaxWorkers / grid.cluster_size, 1);
+  num_invited_ =
+      static_cast<int>(std::min({std::uint64_t{workers_.size()}, most, grid.num_clusters()}));
   num_active_ = num_invited_;
   ++generation_;
   start_.notify_all();
@@ -112,7 +149,9 @@ cudaError_t Device::run(const Grid& grid) {
 std::uint64_t Device::total_progress() const {
   std::uint64_t sum = 0;
   for (const auto& worker : workers_) {
-    sum += worker->block.progress.load(std::memory_order_relaxed);
+    for (const Block& block : worker->blocks) {
+      sum += block.progress.load(std::memory_order_relaxed);
+    }
   }
   return sum;
 }
@@ -123,6 +162,7 @@ void Device::wait_for_end(std::unique_lock<std::mutex>& lock) {
   std::uint64_t progress = 0;
   std::vector<double> since(workers_.size());
   bool first = true;
+  bool gave_up = false;
   const auto ended = [this] { return num_active_ == 0; };
   while (!end_.wait_for(lock, std::chrono::milliseconds(100), ended)) {
     const double limit = options().hang_seconds;
@@ -134,21 +174,27 @@ void Device::wait_for_end(std::unique_lock<std::mutex>& lock) {
       Worker& worker = *workers_[i];
       const double spent = cpu_seconds(worker.thread.native_handle());
       if (moved) since[i] = spent;
-      if (limit > 0 && spent - since[i] > limit) {
-        die_of_hang(worker.thread.native_handle(), worker.block, limit);
+      if (limit <= 0 || spent - since[i] <= limit) continue;
+      if (gave_up) die_of_hang(worker.thread.native_handle(), worker.unfinished(), limit);
+      // Threads that poll can still end with a report; others get no second chance.
+      gave_up = true;
+      for (const auto& any : workers_) {
+        for (Block& block : any->blocks) block.give_up = true;
       }
+      for (double& time : since) time += kLastChanceSeconds;
     }
   }
 }
 
 void Device::stop_grid(const Fault& fault) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  next_block_ = grid_.num_blocks();
+  next_block_ = grid_.num_clusters();
   if (fault_.error == cudaSuccess) fault_ = fault;
 }
 
+// The first block of a cluster.
 uint3 Device::block_index(std::uint64_t number) const {
-  const std::uint64_t total = grid_.num_blocks();
+  const std::uint64_t total = grid_.num_clusters();
   std::uint64_t linear = number;
   if (options().block_order == Order::kReverse) linear = total - 1 - number;
   if (options().block_order == Order::kShuffle) {
@@ -157,38 +203,54 @@ uint3 Device::block_index(std::uint64_t number) const {
     while (std::gcd(step, total) != 1) ++step;
     linear = (number * step + options().seed) % total;
   }
+  linear *= static_cast<std::uint64_t>(grid_.cluster_size);  // which divides gridDim.x
   const dim3 dim = grid_.grid_dim;
   return {static_cast<unsigned>(linear % dim.x), static_cast<unsigned>(linear / dim.x % dim.y),
           static_cast<unsigned>(linear / dim.x / dim.y)};
 }
 
-// Takes blocks until none is left; false after a fault.
-bool Device::run_blocks(Worker& worker) {
-  Block& block = worker.block;
+// What shared memory shows after a block: writes behind it; of a cluster, static variables in use.
+bool Device::check_shared(Worker& worker, Fault* fault) const {
+  for (int i = 0; i < grid_.cluster_size; ++i) {
+    const std::string overrun = worker.shared[static_cast<std::size_t>(i)].overrun();
+    if (overrun.empty()) continue;
+    worker.cluster.block(i).set_block_fault("out of bounds", overrun);
+    *fault = worker.cluster.block(i).fault();
+    return false;
+  }
+  return true;
+}
+
+// Takes clusters of blocks until none is left; false after a fault.
+bool Device::run_blocks(Worker& worker, Fault* fault) {
   blockDim = grid_.block_dim;
-  worker.shared.set_dynamic(grid_.smem_bytes);
-  block.dynamic_shared = worker.shared.dynamic();
-  block.dynamic_shared_bytes = grid_.smem_bytes;
-  block.static_shared = worker.shared.static_low();
-  block.static_shared_bytes = worker.shared.static_bytes();
   const bool poison = options().poison;
-  const std::uint64_t total = grid_.num_blocks();
+  const bool in_clusters = grid_.cluster_size > 1;
+  const std::uint64_t total = grid_.num_clusters();
   for (;;) {
     const std::uint64_t number = next_block_.fetch_add(1);
     if (number >= total) return true;
-    if (poison) worker.shared.poison();
-    block.run(*grid_.call, block_index(number), grid_.grid_dim);
-    if (!block.failed() && poison) {
-      const std::string overrun = worker.shared.overrun();
-      if (!overrun.empty()) block.set_block_fault("out of bounds", overrun);
+    for (int i = 0; poison && i < grid_.cluster_size; ++i) {
+      worker.shared[static_cast<std::size_t>(i)].poison();
     }
-    if (block.failed()) return false;
+    if (poison || in_clusters) worker.shared[0].poison_static();
+    const bool ended = worker.cluster.run(*grid_.call, block_index(number), grid_.grid_dim);
+    if (in_clusters && worker.shared[0].wrote_static()) {
+      *fault = {cudaErrorLaunchFailure,
+                "cluster: a kernel that is launched in clusters may use dynamic shared memory "
+                "only here, not __shared__ variables"};
+      return false;
+    }
+    if (!ended) {
+      *fault = worker.cluster.failed()->fault();
+      return false;
+    }
+    if (poison && !check_shared(worker, fault)) return false;
   }
 }
 
 void Device::work(Worker& worker, int number) {
   const SignalStack signal_stack;
-  const bool mapped = worker.shared.map();
   std::uint64_t seen = 0;
   for (;;) {
     {
@@ -197,10 +259,11 @@ void Device::work(Worker& worker, int number) {
       if (quit_) return;
       seen = generation_;
     }
-    if (!mapped || !worker.block.prepare(grid_.block_dim)) {
+    Fault fault;
+    if (!worker.prepare(grid_)) {
       stop_grid({cudaErrorMemoryAllocation, "launch: no memory for the stacks of a block"});
-    } else if (!run_blocks(worker)) {
-      stop_grid(worker.block.fault());
+    } else if (!run_blocks(worker, &fault)) {
+      stop_grid(fault);
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     if (--num_active_ == 0) end_.notify_all();

@@ -13,8 +13,12 @@ struct Grid {
   dim3 grid_dim;
   dim3 block_dim;
   std::size_t smem_bytes = 0;
+  int cluster_size = 1;
 
-  std::uint64_t num_blocks() const { return std::uint64_t{grid_dim.x} * grid_dim.y * grid_dim.z; }
+  std::uint64_t num_clusters() const {
+    return std::uint64_t{grid_dim.x} * grid_dim.y * grid_dim.z /
+           static_cast<std::uint64_t>(cluster_size);
+  }
 };
 
 // Runs all blocks and returns when the last one has ended. A fault is recorded and returned.

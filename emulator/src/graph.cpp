@@ -3,6 +3,7 @@
 #include <string>
 
 #include "block.h"
+#include "cluster.h"
 #include "fault.h"
 #include "shared_memory.h"
 #include "stream.h"
@@ -49,24 +50,43 @@ cudaError_t check_shape(dim3 grid, dim3 block, std::size_t smem_bytes) {
   return cudaSuccess;
 }
 
+cudaError_t check_clusters(dim3 grid, int cluster_size) {
+  if (cluster_size < 1 || cluster_size > kMaxClusterBlocks) {
+    return refuse(cudaErrorInvalidClusterSize,
+                  "clusters of " + std::to_string(cluster_size) + " blocks; 1 to 8 are possible");
+  }
+  if (grid.x % static_cast<unsigned>(cluster_size) != 0) {
+    return refuse(cudaErrorInvalidConfiguration, "the grid " + describe(grid) +
+                                                     " is not made of whole clusters of " +
+                                                     std::to_string(cluster_size) + " blocks");
+  }
+  return cudaSuccess;
+}
+
 }  // namespace
 
-cudaError_t launch(
-    const KernelCall& call, dim3 grid, dim3 block, std::size_t smem_bytes, cudaStream_t stream) {
+cudaError_t launch(const KernelCall& call,
+                   dim3 grid,
+                   dim3 block,
+                   std::size_t smem_bytes,
+                   cudaStream_t stream,
+                   int cluster_size) {
   if (t_block != nullptr) t_block->fail("launch", "kernels that start kernels are not offered", {});
   if (const cudaError_t sticky = sticky_error()) return sticky;
   forget_refused_launch();
   const cudaError_t shape = check_shape(grid, block, smem_bytes);
   if (shape != cudaSuccess) return shape;
+  const cudaError_t clusters = check_clusters(grid, cluster_size);
+  if (clusters != cudaSuccess) return clusters;
   GraphNodes* nodes = nullptr;
   const cudaError_t error = enter_stream(stream, CallKind::kWork, &nodes);
   if (error == cudaErrorInvalidResourceHandle) return refuse(error, "there is no such stream");
   if (error != cudaSuccess) return report_error(error);
-  if (nodes == nullptr) return run_grid({&call, grid, block, smem_bytes});
+  if (nodes == nullptr) return run_grid({&call, grid, block, smem_bytes, cluster_size});
   auto node = std::make_shared<GraphNode>();
   node->kind = GraphNode::Kind::kKernel;
   node->call.reset(call.clone());
-  node->grid = {node->call.get(), grid, block, smem_bytes};
+  node->grid = {node->call.get(), grid, block, smem_bytes, cluster_size};
   nodes->push_back(std::move(node));
   return cudaSuccess;
 }

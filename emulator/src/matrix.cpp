@@ -79,6 +79,32 @@ void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Pl
   for (int i = 0; i < matrices; ++i) registers[i] = warp.out[i][lane];
 }
 
+void compute_stmatrix(Warp& warp) {
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    for (int row = 0; row < 8; ++row) {
+      auto* address = const_cast<void*>(warp.rows[matrix * 8 + row]);
+      std::memcpy(address, &warp.in[matrix][row * 4], 16);
+    }
+  }
+}
+
+void stmatrix(const std::uint32_t* registers, void* row, Place place) {
+  constexpr std::size_t kRowBytes = 16;
+  Block& block = *t_block;
+  Warp& warp = block.warp();
+  const int lane = block.lane();
+  if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) {
+    misaligned("stmatrix.x4", row, kRowBytes, place);
+  }
+  if (!block.in_shared(row, kRowBytes)) {
+    block.fail("out of bounds", "stmatrix.x4: the row is not in shared memory", place);
+  }
+  warp.rows[lane] = row;
+  for (int i = 0; i < 4; ++i) warp.in[i][lane] = registers[i];
+  block.collective(Operation::kStmatrix4, kWholeWarp, place);
+  block.lines.write(block.shared_offset(row), kRowBytes, block.current().linear);
+}
+
 // D (16 x 8) = A (16 x 16) * B (16 x 8) + D, summed in the order of k. Slots: a 0-3, b 4-5, d 6-9.
 void compute_mma(Warp& warp) {
   alignas(32) float a[16][16];

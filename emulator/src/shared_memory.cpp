@@ -56,6 +56,7 @@ SharedMemory::~SharedMemory() {
 }
 
 bool SharedMemory::map() {
+  if (window_ != nullptr) return true;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* window = mmap(nullptr, kWindowBytes + page, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -86,22 +87,34 @@ void SharedMemory::poison() {
   if (kAsan) return;  // it watches the bytes behind, and static variables aren't thread-local
   unsigned char* end = dynamic_ + dynamic_bytes_;
   std::memset(end, kCanary, static_cast<std::size_t>(window_ + kWindowBytes - end));
-  poison_static();
 }
 
 // The whole segment but for the emulator's own variables. Nothing else in it may be relied on by an
 // OS thread that runs blocks.
-void SharedMemory::poison_static() const {
+template <class F>
+void SharedMemory::each_static_part(F f) const {
   if (static_low_ == nullptr) return;
   std::array<Range, 5> own = {range_of(threadIdx), range_of(blockIdx), range_of(blockDim),
                               range_of(gridDim), range_of(t_block)};
   std::sort(own.begin(), own.end(), [](Range a, Range b) { return a.low < b.low; });
   char* next = static_low_;
   for (const Range& range : own) {
-    std::memset(next, 0xff, static_cast<std::size_t>(range.low - next));
+    f(next, static_cast<std::size_t>(range.low - next));
     next = range.low + range.bytes;
   }
-  std::memset(next, 0xff, static_cast<std::size_t>(static_low_ + static_bytes_ - next));
+  f(next, static_cast<std::size_t>(static_low_ + static_bytes_ - next));
+}
+
+void SharedMemory::poison_static() const {
+  each_static_part([](char* low, std::size_t bytes) { std::memset(low, 0xff, bytes); });
+}
+
+bool SharedMemory::wrote_static() const {
+  bool wrote = false;
+  each_static_part([&wrote](const char* low, std::size_t bytes) {
+    wrote = wrote || std::any_of(low, low + bytes, [](char byte) { return byte != '\xff'; });
+  });
+  return wrote;
 }
 
 std::string SharedMemory::overrun() const {

@@ -50,5 +50,9 @@ void check_warp();      // layout_warp.cu
 void check_values();    // layout_values.cu
 void check_fp8();       // layout_fp8.cu
 void check_captures();  // layout_capture.cu
+// Of capability 9.0 only.
+void check_bulk();      // layout_bulk.cu
+void check_wgmma();     // layout_wgmma.cu
+void check_clusters();  // layout_cluster.cu
 
 }  // namespace layout

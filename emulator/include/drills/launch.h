@@ -12,10 +12,17 @@
 
 namespace moe {
 
+// What else a launch may ask for.
+struct LaunchOptions {
+  int cluster_size = 1;       // blocks with consecutive blockIdx.x that run together
+  bool programmatic = false;  // changes nothing here: a kernel starts when the one before has ended
+};
+
 // Starts kernel(args...) on the stream. Returns the launch's error; a fault inside the kernel is
 // returned here too (on a GPU it shows at a later call).
 template <class... P, class... A>
-cudaError_t launch(void (*kernel)(P...),
+cudaError_t launch(const LaunchOptions& options,
+                   void (*kernel)(P...),
                    dim3 grid,
                    dim3 block,
                    std::size_t smem_bytes,
@@ -25,10 +32,21 @@ cudaError_t launch(void (*kernel)(P...),
                 "launch(): the number of arguments differs from the kernel's parameters");
   if constexpr (sizeof...(P) == sizeof...(A)) {
     const ::emulator::BoundKernel<P...> call(kernel, static_cast<P>(args)...);
-    return ::emulator::launch(call, grid, block, smem_bytes, stream);
+    return ::emulator::launch(call, grid, block, smem_bytes, stream, options.cluster_size);
   } else {
     return cudaErrorInvalidValue;
   }
+}
+
+template <class... P, class... A>
+cudaError_t launch(void (*kernel)(P...),
+                   dim3 grid,
+                   dim3 block,
+                   std::size_t smem_bytes,
+                   cudaStream_t stream,
+                   A&&... args) {
+  return launch(LaunchOptions{}, kernel, grid, block, smem_bytes, stream,
+                static_cast<A&&>(args)...);
 }
 
 // The block's dynamic shared memory, aligned to 1024 bytes.

@@ -8,6 +8,12 @@
 
 namespace moe {
 
+// The 32-bit address in the shared window.
+inline std::uint32_t shared_address(const void* pointer,
+                                    ::emulator::Place place = ::emulator::Place::here()) {
+  return ::emulator::shared_address(pointer, place);
+}
+
 // cp.async.cg.shared.global, 16 bytes; zeros instead if `valid` is false (gmem is not read then).
 inline void cp_async16(void* smem,
                        const void* gmem,
@@ -62,6 +68,23 @@ inline void ldmatrix_x4_trans(std::uint32_t (&r)[4],
                               const void* row,
                               ::emulator::Place place = ::emulator::Place::here()) {
   ::emulator::ldmatrix(::emulator::Operation::kLdmatrixTrans4, r, row, place);
+}
+
+// stmatrix.sync.aligned.m8n8.x4: ldmatrix the other way round.
+inline void stmatrix_x4(void* row,
+                        const std::uint32_t (&r)[4],
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::stmatrix(r, row, place);
+}
+
+// A flag in global memory between blocks. A load lets other threads and blocks run: blocks that
+// wait for each other for ever are reported.
+inline int load_acquire(const std::int32_t* flag,
+                        ::emulator::Place place = ::emulator::Place::here()) {
+  return ::emulator::load_acquire(flag, place);
+}
+inline void add_release(std::int32_t* flag, int value) {
+  ::emulator::add_release(flag, value);
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32: d += a * b.

@@ -17,6 +17,7 @@ struct Options {
   int workers = 0;                      // OS threads; 0: all cores, 16 at most
   std::size_t stack_bytes = std::size_t{64} * 1024;  // per CUDA thread; four times that under ASan
   bool poison = true;        // fill shared memory with 0xFF (NaN) before each block
+  bool proxy_fences = true;  // report what wgmma and bulk stores read without fence_proxy_async()
   double hang_seconds = 2;   // CPU time without progress that counts as a hang; 0: never
   int capability_major = 9;  // what the device says it is; nothing else depends on it
   int capability_minor = 0;
@@ -24,13 +25,14 @@ struct Options {
 };
 
 // The first use reads EMULATOR_ORDER, EMULATOR_BLOCK_ORDER (forward, reverse, shuffle:SEED),
-// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON, EMULATOR_HANG and EMULATOR_CAPABILITY. Change
-// them between launches.
+// EMULATOR_WORKERS, EMULATOR_STACK, EMULATOR_POISON, EMULATOR_PROXY_FENCES, EMULATOR_HANG and
+// EMULATOR_CAPABILITY. Change them between launches.
 Options& options();
 
 // The report on the last device fault, "" if there was none. Its first line is "kind: sentence";
-// kind is divergence, deadlock, assert, exception, missing wait, misaligned, out of bounds or
-// launch. As on a GPU every later call returns the same error, except after kind launch.
+// kind is divergence, deadlock, assert, exception, missing wait, missing commit, missing fence,
+// mbarrier, bulk copy, wgmma, cluster, hang, misaligned, out of bounds or launch. As on a GPU every
+// later call returns the same error, except after kind launch.
 const char* fault();
 void clear_fault();
 

@@ -17,6 +17,13 @@ enum class Operation : std::uint8_t {
   kSyncThreadsAnd,
   kSyncThreadsOr,
   kNanosleep,
+  kLoadAcquire,
+  kMbarrierWait,
+  kMbarrierTryWait,
+  kNamedBarrier,
+  kWgmmaWait,
+  kSetmaxnreg,
+  kClusterSync,
   kSyncWarp,
   kShuffle,
   kShuffleUp,
@@ -43,6 +50,8 @@ enum class Operation : std::uint8_t {
   kLdmatrixTrans4,
   kMma,
   kMmaE4m3,
+  kStmatrix4,
+  kElect,
 };
 
 int sync_threads(Operation operation, bool predicate, Place place);
@@ -64,6 +73,7 @@ std::uint32_t vote(Operation operation, unsigned mask, std::uint32_t value, Plac
 std::uint32_t match(Operation operation, unsigned mask, std::uint64_t value, Place place);
 
 void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Place place);
+void stmatrix(const std::uint32_t* registers, void* row, Place place);
 void mma_m16n8k16(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
 void mma_m16n8k32_e4m3(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
 
@@ -74,6 +84,9 @@ void cp_async_commit();
 void cp_async_wait(int pending_groups);
 
 unsigned char* dynamic_shared();
+std::uint32_t shared_address(const void* pointer, Place place);
+int load_acquire(const std::int32_t* flag, Place place);
+void add_release(std::int32_t* flag, int value);
 void nanosleep(Place place);
 long long clock();
 [[noreturn]] void trap(Place place);

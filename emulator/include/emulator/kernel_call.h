@@ -35,7 +35,11 @@ class BoundKernel final : public KernelCall {
 };
 
 // Runs the grid to its end, or records the call if the stream captures.
-cudaError_t launch(
-    const KernelCall& call, dim3 grid, dim3 block, std::size_t smem_bytes, cudaStream_t stream);
+cudaError_t launch(const KernelCall& call,
+                   dim3 grid,
+                   dim3 block,
+                   std::size_t smem_bytes,
+                   cudaStream_t stream,
+                   int cluster_size);
 
 }  // namespace emulator
