@@ -20,8 +20,8 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <drills/capability.h>
 #include <drills/m2_grouped_gemm.h>
-#include <drills/needs_hopper.h>
 
 // A namespace of its own: grouped_gemm of m2 can stand beside this one.
 namespace moe::DRILL_SIDE::m6 {
@@ -75,7 +75,7 @@ inline const char* refuse_grouped_gemm(const __nv_bfloat16* out,
   if (capacity / static_cast<size_t>(block_m) * (static_cast<size_t>(n) / 64 + 1) > INT_MAX) {
     return "capacity / block_m * (N / 64 + 1) must fit in int";
   }
-  return refuse_without_hopper();
+  return refuse_unless_capability_9_0();
 }
 
 }  // namespace moe::DRILL_SIDE::m6

@@ -23,8 +23,11 @@ bool Cluster::run(const KernelCall& call, uint3 first, dim3 grid_dim) {
     bool moved = false;
     for (Block* b : blocks_) moved = moved || b->settle();
     for (Block* b : blocks_) moved = b->refuse_polls(moved) || moved;
-    if (!moved) report_deadlock();
     if (failed() != nullptr) return false;
+    if (!moved) {
+      report_deadlock();
+      return false;
+    }
   }
   for (Block* b : blocks_) b->finish();
   return failed() == nullptr;
