@@ -51,8 +51,8 @@ struct Problem {
   Rows rows;
 };
 
-// The word by which wgmma finds a K-major tile with the 128-byte swizzle; the fields are listed in
-// drills/wgmma.h. (wgmma_descriptor there builds the same word: check yours against it.)
+// Build the word by which wgmma finds a K-major tile with the 128-byte swizzle: the fields are
+// listed in drills/wgmma.h. (wgmma_descriptor there builds the same word: check yours against it.)
 __device__ uint64_t descriptor_of(const void* tile) {
   // BEGIN m6.descriptor
   // about 4 lines
@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   if (expert < 0 || expert >= p.num_experts) return;
   // END m6.early_exit
 
-  // One thread makes the mbarriers of the ring, so that a phase of full[s] ends with one arrival
-  // and the bytes that it announces.
+  // Let one thread make the mbarriers of the ring: a phase of full[s] ends with one arrival and the
+  // bytes that it announces. The copy engine must see them, too.
   // BEGIN m6.barriers
   // about 4 lines
   DRILL_TODO("m6.barriers");
@@ -111,9 +111,9 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   }
   // END m6.rows
 
-  // Thread 0 announces the bytes of the tile of W to full[stage] and starts its copy: columns k0
-  // .. k0 + BLOCK_K - 1 of rows first_column .. + BLOCK_N - 1 of w[expert]. Rows behind N and
-  // columns behind D arrive as zeros, and count.
+  // Let thread 0 announce the bytes of W's tile to full[stage] and start its copy. The box has
+  // columns k0 .. k0 + BLOCK_K - 1 of rows first_column .. first_column + BLOCK_N - 1 of w[expert].
+  // Rows behind N and columns behind D arrive as zeros, and count.
   const auto load_w = [&](int stage, int k0) {
     // BEGIN m6.load_w
     // about 4 lines
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
     // END m6.load_w
   };
 
-  // Every thread starts its copies of columns k0 + 8 * my_chunk .. + 7 of A, into the swizzled
-  // tile. Chunks of padding rows or behind column D arrive as zeros.
+  // Start this thread's copies into the swizzled tile of A: columns k0 + 8 * my_chunk .. + 7 of its
+  // rows. Chunks of padding rows or behind column D arrive as zeros: cp_async16's last argument.
   const auto load_a = [&](int stage, int k0) {
     // BEGIN m6.gather
     // about 8 lines
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(2 * BLOCK_M, 2)
   float accumulators[BLOCK_N / 2] = {};
   const int warpgroup = thread / kWarpgroup;  // computes rows 64 * warpgroup .. + 63
 
-  // Starts the product of the tiles in ring buffer `stage`, one wgmma for each 16 columns: what is
+  // Start the product of the tiles in buffer `stage`: one wgmma for each 16 columns. What was
   // written to the accumulators before must be seen, and the four form one group.
   const auto multiply_tiles = [&](int stage) {
     // BEGIN m6.multiply
