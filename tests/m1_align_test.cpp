@@ -361,12 +361,6 @@ Call call_route(const RouteProblem& p, bool refused) {
   return call;
 }
 
-// Relative, since a weight of 1e-20 is as good as one of 0.3; expf and the sum of up to 1024 terms
-// in fp32 cost a few 1e-6. Below 1e-30 the fp32 result may be subnormal or flushed to 0.
-bool weight_is_right(float got, double want) {
-  return std::fabs(static_cast<double>(got) - want) <= 2e-5 * want + 1e-30;
-}
-
 Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
   const auto ids = outputs.values<int32_t>(0);
   const auto weights = outputs.values<float>(1);
@@ -382,7 +376,7 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
                          (ids[i] == kPoison ? "nothing (never written)" : std::to_string(ids[i])) +
                          ", want " + std::to_string(want.topk_ids[i]));
     }
-    if (!weight_is_right(weights[i], want.topk_weights[i]) && wrong_weights++ == 0) {
+    if (!oracle::weight_is_right(weights[i], want.topk_weights[i]) && wrong_weights++ == 0) {
       evidence.push_back(
           "first wrong topk_weights" + place +
           (weights[i] == kPoisonWeight ? "nothing (never written)" : std::to_string(weights[i])) +
@@ -400,8 +394,8 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
     for (size_t i = 0; i < ids.size(); ++i) {
       share.add(ids[i], want.topk_ids[i], said.topk_ids[i]);
       if (wrong_ids > 0) continue;  // then the ids speak, and weights follow from them
-      const bool right = weight_is_right(weights[i], want.topk_weights[i]);
-      const bool same = weight_is_right(weights[i], said.topk_weights[i]);
+      const bool right = oracle::weight_is_right(weights[i], want.topk_weights[i]);
+      const bool same = oracle::weight_is_right(weights[i], said.topk_weights[i]);
       share.add(same ? 1 : 0, right ? (same ? 1 : 0) : -1, 1);
     }
     if (share.names_it()) mistakes.push_back(model.mistake);

@@ -26,6 +26,8 @@ const judge::Mistake kUninitialised = {
     "M2-NAN", "m2.mainloop", "mainloop",
     "NaN where every input is a number: shared memory is read before its copy has arrived. Is a "
     "cp_async_wait or a __syncthreads missing?"};
+const judge::Mistake kUnroutedRow = {"M2-UNROUTED", "m2.store", "store",
+                                     "A row of out without a routed flat id was written."};
 
 namespace {
 

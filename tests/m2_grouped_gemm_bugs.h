@@ -19,6 +19,7 @@ extern const judge::Mistake kColumnsSpill;   // writes behind column N
 extern const judge::Mistake kOffset32;       // expert * N * D in 32 bits
 extern const judge::Mistake kNoEarlyExit;    // works on rows behind num_tokens_post_padded
 extern const judge::Mistake kUninitialised;  // NaN that no input has
+extern const judge::Mistake kUnroutedRow;    // writes a row that no flat id names
 
 // What a block behind the end would store in row flat_id, when the tables there are stale.
 judge::Matrix from_stale_tail(const oracle::GemmProblem& p);

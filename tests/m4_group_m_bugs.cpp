@@ -28,6 +28,9 @@ const Mistake kHostDiffers = {"M4-HOST", "m4.tile_of", "tile_of",
                               "tile_of called on the host does not give every tile once."};
 const Mistake kPoorOrder = {"M4-LOCALITY", "m4.tile_of", "tile_of",
                             "Every tile once, but in an order that loads too much into the cache."};
+const Mistake kEpilogueOffset32 = {
+    "M4-INT32", "m4.order", "order",
+    "expert * N * D, or a row times its length, does not fit 32 bits: form it in int64_t."};
 
 namespace {
 

@@ -17,12 +17,13 @@ struct OrderModel {
 const std::vector<OrderModel>& order_models();
 
 // Mistakes around tile_of, in the kernel.
-extern const judge::Mistake kCapacityOrder;  // groups of the worst routing's rows
-extern const judge::Mistake kExitMissing;    // programs behind the last tile stay
-extern const judge::Mistake kGroupWidth;     // wrong groups, or a division by zero
-extern const judge::Mistake kNoRows;         // tile_of divides by zero
-extern const judge::Mistake kHostDiffers;    // tile_of on the host is another function
-extern const judge::Mistake kPoorOrder;      // every tile once, but the cache does not like it
+extern const judge::Mistake kCapacityOrder;     // groups of the worst routing's rows
+extern const judge::Mistake kExitMissing;       // programs behind the last tile stay
+extern const judge::Mistake kGroupWidth;        // wrong groups, or a division by zero
+extern const judge::Mistake kNoRows;            // tile_of divides by zero
+extern const judge::Mistake kHostDiffers;       // tile_of on the host is another function
+extern const judge::Mistake kPoorOrder;         // every tile once, but the cache does not like it
+extern const judge::Mistake kEpilogueOffset32;  // an offset of the GEMM in 32 bits
 
 // Mistakes of the GEMM's given parts.
 const std::vector<judge::MatrixModel<oracle::EpilogueProblem>>& epilogue_models();

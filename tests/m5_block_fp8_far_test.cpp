@@ -1,9 +1,9 @@
-// Tests of m5_block_fp8 with offsets past 2^31. The arrays are sparse: only the parts that are used
-// exist on our side.
+// Tests of m5_block_fp8 with offsets past 2^31.
 #include <drills/m5_block_fp8.h>
 
 #include <string>
 
+#include "far_offsets.h"
 #include "judge/suite.h"
 #include "m5_block_fp8_bugs.h"
 #include "m5_block_fp8_judge.h"
@@ -22,66 +22,20 @@ using oracle::QuantizeProblem;
 
 constexpr Bf16 kPoison = 0x7fa5;
 
-// The last part of an array of `elements` elements.
-template <class T>
-judge::HostBuffer last_part(judge::HostBuffer buffer, int64_t elements) {
-  buffer.sparse_bytes = static_cast<uint64_t>(elements) * sizeof(T);
-  buffer.sparse_offset = buffer.sparse_bytes - buffer.payload.size();
-  return buffer;
-}
-
-// A wrapped offset usually points outside the array.
-template <class Problem>
-Verdict explain_crash(const Problem&, const Outputs*, Verdict verdict) {
-  if (verdict.state != judge::State::kCrash) return verdict;
-  Verdict named = judge::wrong(bugs::kFp8Offset32, {verdict.sentence});
-  named.state = verdict.state;
-  named.fault = verdict.fault;
-  return named;
-}
-
 // ---- GEMM
-
-struct FarCase {
-  const char* name;
-  Rows rows;
-  int num_tokens;
-  int top_k;
-  int num_experts;
-  int n;
-  int depth;
-  bool gpu_only;
-};
 
 constexpr FarCase kFarCases[] = {
     // The last expert's codes start at element 2^31: 2 GiB of address space, 64 KiB of data.
-    {"expert", Rows::kTokens, 1, 1, 32769, 8, 8192, false},
+    {"expert", false, 1, 1, 32769, 8, 8192, false},
     // out and a_codes (one row per slot) pass 2^31 elements at the last flat id.
-    {"out_row", Rows::kTokens, 32769, 8, 8, 8200, 16, true},
-    {"a_row", Rows::kSlots, 32769, 8, 8, 16, 8208, true},
+    {"out_row", false, 32769, 8, 8, 8200, 16, true},
+    {"a_row", true, 32769, 8, 8, 16, 8208, true},
 };
 
-// Everything but the last token is unrouted; the last one goes to the last expert.
 Fp8GemmProblem make_far(const FarCase& c, uint64_t seed) {
   judge::Random random(seed);
   Fp8GemmProblem p;
-  p.num_tokens = c.num_tokens;
-  p.top_k = c.top_k;
-  p.num_experts = c.num_experts;
-  p.n = c.n;
-  p.depth = c.depth;
-  p.block_m = 16;
-  p.rows_are_slots = c.rows == Rows::kSlots;
-  p.exact = true;
-  p.first_expert = c.num_experts - 1;
-  p.topk_ids.assign(static_cast<size_t>(p.num_ids()), -1);
-  p.topk_ids.back() = c.num_experts - 1;
-  const size_t capacity = align_capacity(p.num_tokens, p.top_k, p.num_experts, p.block_m);
-  p.sorted_token_ids.assign(capacity, p.num_ids());
-  p.expert_ids.assign(capacity / 16, -1);
-  p.sorted_token_ids[0] = p.num_ids() - 1;
-  p.expert_ids[0] = c.num_experts - 1;
-  p.num_tokens_post_padded = 16;
+  set_far_row(c, p);
   for (int i = 0; i < p.depth; ++i) p.a_codes.push_back(judge::to_e4m3(random.integer(-2, 2)));
   for (int i = 0; i < p.n * p.depth; ++i)
     p.w_codes.push_back(judge::to_e4m3(random.integer(-2, 2)));
@@ -116,9 +70,7 @@ Call call_far(const Fp8GemmProblem& p) {
 }
 
 Verdict judge_far(const Fp8GemmProblem& p, const Outputs& outputs) {
-  Fp8GemmProblem last = p;  // the same, seen as one token with one slot
-  last.num_tokens = last.top_k = 1;
-  last.topk_ids = {p.num_experts - 1};
+  const Fp8GemmProblem last = last_row_of(p);
   const auto out = outputs.values<Bf16>(0);
   const auto want = oracle::grouped_gemm_fp8(last);
   const auto difference = judge::compare(out, want, {1}, kPoison, true);
@@ -134,14 +86,14 @@ TEST_P(M5FarOffsets, NeedInt64) {
   const FarCase& c = GetParam();
   judge::StageCase<Fp8GemmProblem> stage_case;
   stage_case.name = std::string("far/") + c.name;
-  stage_case.shape = "T=" + std::to_string(c.num_tokens) + " K=" + std::to_string(c.top_k) +
-                     " E=" + std::to_string(c.num_experts) + " N=" + std::to_string(c.n) +
-                     " D=" + std::to_string(c.depth) + " block_m=16";
+  stage_case.shape = shape_of(c);
   stage_case.gpu_only = c.gpu_only;
   stage_case.make = [&](uint64_t seed) { return make_far(c, seed); };
   stage_case.call = call_far;
   stage_case.judge = judge_far;
-  stage_case.explain = explain_crash<Fp8GemmProblem>;
+  stage_case.explain = [](const Fp8GemmProblem&, const Outputs*, Verdict verdict) {
+    return explain_far_crash(bugs::kFp8Offset32, std::move(verdict));
+  };
   judge::run_case(stage_case);
 }
 
@@ -199,7 +151,9 @@ TEST_P(M5FarQuantize, NeedsInt64) {
     if (outputs.values<Fp8>(0) == want.codes && outputs.values<float>(1) == want.scales) return {};
     return judge::wrong(bugs::kFp8Offset32, {"codes or scales of the last part are wrong"});
   };
-  stage_case.explain = explain_crash<QuantizeProblem>;
+  stage_case.explain = [](const QuantizeProblem&, const Outputs*, Verdict verdict) {
+    return explain_far_crash(bugs::kFp8Offset32, std::move(verdict));
+  };
   judge::run_case(stage_case);
 }
 

@@ -61,7 +61,7 @@ std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
   return {route, align};
 }
 
-// ---- m2
+// ---- m2, m6
 
 TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
   const Routed r = routed(s, block_m);
@@ -270,6 +270,16 @@ std::vector<TimedCall> timed_calls(const std::string& stem,
   if (stem == "m1_align") return calls_of_m1(shape, ask);
   if (stem == "m2_grouped_gemm") {
     return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};
+  }
+  if (stem == "m6_wgmma") {
+    std::vector<TimedCall> calls;
+    for (const int block_m : {64, 128}) {
+      for (const bool slots : {false, true}) {
+        calls.push_back(grouped_gemm(shape, slots, block_m));
+        calls.back().what += block_m == 64 ? "/64" : "/128";
+      }
+    }
+    return calls;
   }
   if (stem == "m5_block_fp8") {
     return {quantize_rows(shape, false),         quantize_rows(shape, true),

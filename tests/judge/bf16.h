@@ -19,8 +19,8 @@ inline float to_float(Bf16 bits) {
 
 // The distance between neighbouring bf16 values at |value|.
 inline double bf16_ulp(double value) {
-  int exponent = 0;
-  std::frexp(value, &exponent);
+  int exponent = -125;
+  if (value != 0.0) std::frexp(value, &exponent);
   return std::ldexp(1.0, (exponent < -125 ? -125 : exponent) - 8);
 }
 

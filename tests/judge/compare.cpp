@@ -40,8 +40,7 @@ float rounded_to(Fp32, double value) {
 }
 
 template <class T>
-void note_wrong(
-    Difference& d, int64_t row, int column, T got, double want, double ratio, T poison) {
+void note_wrong(Difference& d, int64_t row, int column, T got, double want, T poison) {
   if (d.wrong_elements++ == 0) {
     d.first_row = row;
     d.first_column = column;
@@ -51,7 +50,6 @@ void note_wrong(
   if (got == poison) ++d.untouched;
   if (is_nan(got)) ++d.nan;
   if (to_float(got) == 0.0f) ++d.zero;
-  if (!(ratio <= d.worst)) d.worst = std::isnan(ratio) ? INFINITY : ratio;
 }
 
 template <class T>
@@ -75,16 +73,20 @@ Difference compare_values(const std::vector<T>& out,
                            static_cast<size_t>(c);
       const double want = reference.at(row, c);
       const double error = std::fabs(static_cast<double>(to_float(out[index])) - want);
-      const double allowed = ulp_of(poison, want) + gates.element * rms;
+      const double ulp = ulp_of(poison, want);
+      const double allowed = ulp + gates.element * rms;
       const bool ok = exact ? to_float(out[index]) == rounded_to(poison, want) : error <= allowed;
-      sums.error += error * error;
+      // Written so that NaN counts.
+      const double beyond = error <= ulp / 2 ? 0.0 : error - ulp / 2;
+      sums.error += beyond * beyond;
       sums.reference += want * want;
       ++d.judged_elements;
+      if (!(error / allowed <= d.worst)) d.worst = std::isnan(error) ? INFINITY : error / allowed;
       if (ok) continue;
       d.wrong[index] = 1;
       wrong_columns[static_cast<size_t>(c)] = 1;
       bad_row = true;
-      note_wrong(d, row, c, out[index], want, error / allowed, poison);
+      note_wrong(d, row, c, out[index], want, poison);
     }
     const double row_error = std::sqrt(sums.error / (sums.reference > 0.0 ? sums.reference : 1.0));
     if (!(row_error <= d.worst_row)) d.worst_row = row_error;

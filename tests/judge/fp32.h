@@ -24,8 +24,8 @@ inline Fp32 to_fp32(double value) {
 
 // The distance between neighbouring fp32 values at |value|.
 inline double fp32_ulp(double value) {
-  int exponent = 0;
-  std::frexp(value, &exponent);
+  int exponent = -125;
+  if (value != 0.0) std::frexp(value, &exponent);
   return std::ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
 }
 

@@ -167,6 +167,8 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
   const auto status_name = [&](int i) { return bounded(reply.status_names[i], 48); };
   verdict.todo = reached_todos(reply);
   if (!verdict.todo.empty()) {
+    // What a blank leaves undone may break the device for the next case.
+    if (reply.device_status != kSuccess || reply.fault[0] != '\0') child_->stop();
     verdict.state = State::kTodo;
     return verdict;
   }
