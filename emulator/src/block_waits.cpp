@@ -199,6 +199,7 @@ int load_acquire(const std::int32_t* flag, Place place) {
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the builtin writes it
 void add_release(std::int32_t* flag, int value) {
   __atomic_fetch_add(flag, value, __ATOMIC_RELEASE);
   t_block->advance();

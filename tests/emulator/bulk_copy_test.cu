@@ -95,8 +95,8 @@ TEST_F(BulkCopyTest, BytesMustBeExpectedExactly) {
   EXPECT_TRUE(fails({"mbarrier: a phase of the mbarrier at byte 4096", "ends while copies of 2048",
                      "that no expect_tx announced"},
                     load, map(16), -1, 1, 0, 1));
-  EXPECT_TRUE(
-      fails({"gets 1024 bytes more in a phase than were announced"}, load, map(16), 1024, 1, 0, 1));
+  EXPECT_TRUE(fails({"gets 1024 bytes more in a phase than expect_tx announced"}, load, map(16),
+                    1024, 1, 0, 1));
   EXPECT_TRUE(fails({"ends while copies of 2048 bytes"}, load, map(16), kBoxBytes, 2, 0, 1));
   EXPECT_TRUE(fails({"deadlock", "0 of 1 arrivals missing, 16 bytes missing, no copy under way"},
                     load, map(16), kBoxBytes + 16, 1, 0, 1));
