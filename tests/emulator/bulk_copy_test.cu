@@ -130,6 +130,27 @@ TEST_F(BulkCopyTest, LoadsThatNobodyWaitsForAreAFault) {
                     never_waits, map(16)));
 }
 
+// One thread polls for what another does after its load has landed.
+__global__ void polls(const CUtensorMap map, std::int32_t* flag) {
+  init(1);
+  if (threadIdx.x == 0) {
+    moe::mbarrier_arrive_expect_tx(barrier(), kBoxBytes);
+    moe::tma_load(moe::dynamic_shared(), map, 0, 0, barrier());
+    while (moe::load_acquire(flag) == 0) {
+    }
+  }
+  if (threadIdx.x == 1) {
+    moe::mbarrier_wait(barrier(), 0);
+    moe::add_release(flag, 1);
+  }
+}
+
+TEST_F(BulkCopyTest, LoadsLandWhileOthersPoll) {
+  DeviceArray<std::int32_t> flag(1);
+  EXPECT_EQ(moe::launch(polls, 1, 32, 8192, nullptr, map(16), flag.get()), cudaSuccess) << fault();
+  EXPECT_EQ(flag.host()[0], 1);
+}
+
 // ---- Stores. Steps that may be left out: bit 0 the fence, 1 the commit, 2 the wait for the reads.
 
 __global__ void store(const CUtensorMap map, int steps, int overwrites) {
