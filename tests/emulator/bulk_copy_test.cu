@@ -104,8 +104,10 @@ TEST_F(BulkCopyTest, BytesMustBeExpectedExactly) {
 
 TEST_F(BulkCopyTest, PlacesAreChecked) {
   EXPECT_TRUE(fails({"misaligned: tma_load"}, load, map(16), kBoxBytes, 1, 64, 1));
+#ifndef EMULATOR_ASAN  // which reports it itself
   EXPECT_TRUE(fails({"out of bounds: tma_load: the box of 2048 bytes"}, load, map(16), kBoxBytes, 1,
                     7168, 1));
+#endif
   EXPECT_TRUE(
       fails({"missing fence: tma_load: the mbarrier at byte 4096", "without mbarrier_init_fence()"},
             load, map(16), kBoxBytes, 1, 0, 0));
