@@ -132,18 +132,18 @@ void Mbarriers::arrive(Mbarrier& barrier, std::int64_t expected_bytes, Place pla
 void Mbarriers::complete_bytes(Mbarrier& barrier, std::int64_t bytes, Place place) {
   barrier.coming -= bytes;
   barrier.bytes -= bytes;
-  if (barrier.pending == 0 && barrier.bytes < 0) {
-    block_.report("mbarrier",
-                  where(block_, barrier.address) + " gets " + std::to_string(-barrier.bytes) +
-                      " bytes more in a phase than were announced",
-                  place);
-    return;
-  }
   end_phase_if_complete(barrier, place);
 }
 
 void Mbarriers::end_phase_if_complete(Mbarrier& barrier, Place place) {
-  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  if (barrier.pending != 0 || barrier.bytes > 0) return;
+  if (barrier.bytes < 0) {
+    block_.report("mbarrier",
+                  where(block_, barrier.address) + " gets " + std::to_string(-barrier.bytes) +
+                      " bytes more in a phase than expect_tx announced",
+                  place);
+    return;
+  }
   if (barrier.coming != 0) {
     block_.report("mbarrier",
                   "a phase of " + where(block_, barrier.address) + " ends while copies of " +

@@ -21,7 +21,14 @@ bool same(const WgmmaCall& a, const WgmmaCall& b) {
 // Thread t = 32w + 4g + q holds d[4j + 2h + e]: row 16w + g + 8h, column 8j + 2q + e.
 float* pair_of(Accumulators& all, int thread, int j, int h) {
   const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * h;
-  return &all.rows[static_cast<std::size_t>(row * all.n + 8 * j + thread % 4 * 2)];
+  return all.rows.data() + row * all.n + 8 * j + thread % 4 * 2;
+}
+
+// Two floats as they are: a NaN equals itself.
+std::uint64_t bits_of(const float* pair) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, pair, sizeof bits);
+  return bits;
 }
 
 Warpgroup& own_warpgroup(const char* function, Place place) {
@@ -109,7 +116,7 @@ std::size_t Warpgroup::find_accumulators(int thread, const WgmmaCall& call) {
   made.were_written = false;
   made.d = {};
   made.taken = {};
-  made.rows.resize(static_cast<std::size_t>(kWgmmaRows * call.n));
+  made.rows.resize(static_cast<std::size_t>(call.n) * kWgmmaRows);
   return unused;
 }
 
@@ -128,7 +135,7 @@ void Warpgroup::take_accumulators(
   for (int j = 0; j < all.n / 8; ++j) {
     for (int h = 0; h < 2; ++h) {
       float* pair = pair_of(all, static_cast<int>(t), j, h);
-      changed |= std::memcmp(pair, d + 4 * j + 2 * h, 2 * sizeof *pair) != 0;
+      changed |= bits_of(pair) != bits_of(d + 4 * j + 2 * h);
       std::memcpy(pair, d + 4 * j + 2 * h, 2 * sizeof *pair);
     }
   }
