@@ -22,7 +22,7 @@ using judge::Call;
 using judge::Outputs;
 using judge::Verdict;
 
-constexpr int32_t kPoison = -1234567890;
+constexpr int32_t kPoison = bugs::kPoisonId;
 
 // ---- align
 
