@@ -20,8 +20,10 @@ void Diagnosis::add(const std::string& case_name, const Verdict& verdict, bool c
   for (const Verdict& one : all) {
     auto known = std::find_if(named_.begin(), named_.end(),
                               [&](const Named& n) { return n.verdict.code == one.code; });
-    if (known == named_.end()) known = named_.insert(known, {one, {}});
+    if (known == named_.end()) known = named_.insert(known, {one, {}, true});
     known->cases.push_back(case_name);
+    const bool first = one.code == verdict.code;
+    known->only_aside = known->only_aside && composed && !first;
   }
 }
 
@@ -31,14 +33,15 @@ bool Diagnosis::worth_trying(const Mistake& mistake) const {
                      [&](const Named& n) { return n.verdict.code == mistake.code; });
 }
 
-std::vector<Diagnosis::Named> Diagnosis::best() const {
+std::vector<Diagnosis::Named> Diagnosis::best(bool whole) const {
   const auto first = std::max_element(
       named_.begin(), named_.end(),
       [](const Named& a, const Named& b) { return a.cases.size() < b.cases.size(); });
   if (first == named_.end()) return {};
   std::vector<Named> equals = {*first};
-  std::copy_if(first + 1, named_.end(), std::back_inserter(equals),
-               [&](const Named& other) { return other.cases == first->cases; });
+  std::copy_if(first + 1, named_.end(), std::back_inserter(equals), [&](const Named& other) {
+    return other.cases == first->cases && !(whole && other.only_aside);
+  });
   return equals;
 }
 

@@ -15,6 +15,7 @@ class Diagnosis {
   struct Named {
     Verdict verdict;
     std::vector<std::string> cases;
+    bool only_aside = true;  // no case named it first, and none of a function of its own named it
   };
 
   // Notes a failed case. `composed`: made of functions that have cases of their own, so that a
@@ -26,8 +27,10 @@ class Diagnosis {
   bool worth_trying(const Mistake& mistake) const;
 
   // What explains most cases, the first found of equals; behind it those that explain exactly the
-  // same cases, which this run can't tell from it. Empty where nothing failed.
-  std::vector<Named> best() const;
+  // same cases, which this run can't tell from it. Empty where nothing failed. In a `whole` run the
+  // functions of a composed case ran too: what only composed cases name besides something else
+  // would have shown in them.
+  std::vector<Named> best(bool whole) const;
 
  private:
   static constexpr int kFailuresTriedInFull = 6;

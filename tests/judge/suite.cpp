@@ -60,12 +60,12 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
   return !runner_.empty();
 }
 
-std::vector<Step> Suite::steps(size_t index) const {
+std::vector<Step> Suite::steps(const std::string& case_name) const {
   using protocol::Kind;
   using protocol::ThreadOrder;
   const Step forward = {"forward thread order", Kind::kCall, ThreadOrder::kForward, 0};
   const Step reversed = {"reversed thread order", Kind::kCall, ThreadOrder::kReverse, 0};
-  if (!full_) return {index % 2 == 0 ? forward : reversed};
+  if (!full_) return {mix(0, case_name) % 2 == 0 ? forward : reversed};
   // The second call has other data, in the same process: what was kept from the first would show.
   return {
       forward,
@@ -137,7 +137,7 @@ int Suite::run() {
   }
   child_->stop();
   report_->output(child_->take_output(), child_->output_truncated());
-  report_->diagnosis(diagnosis_.best());
+  report_->diagnosis(diagnosis_.best(case_.empty()));
   report_->end(counts_);
   const int code = exit_code();
   return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours
@@ -148,7 +148,6 @@ void run_check(const std::string& name,
                const std::function<Verdict()>& check) {
   Suite& suite = Suite::get();
   CaseRecord record = {name, shape, "", suite.seed(), 0.0};
-  suite.next_case();
   Verdict verdict;
   if (suite.stopped()) {
     verdict.state = State::kNotRun;

@@ -82,8 +82,9 @@ class Suite {
   uint64_t seed() const { return seed_; }
   bool on_gpu() const { return backend_ == "cuda"; }
 
-  // The steps that case number `index` of this run takes.
-  std::vector<Step> steps(size_t index) const;
+  // The steps that a case takes: they depend on its name, not on its place in the run, so that it
+  // gives the same verdict alone.
+  std::vector<Step> steps(const std::string& case_name) const;
   uint64_t seed_of(const std::string& case_name, uint64_t data) const;
   // Runs one step of a case and makes the checks that need no knowledge of the stage.
   Verdict run_step(const Step& step,
@@ -100,7 +101,6 @@ class Suite {
   Verdict probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt);
   bool stopped() const { return no_hello_ || deaths_ >= kMaxDeaths || hangs_ >= kMaxHangs; }
   void record(const CaseRecord& record, const Verdict& verdict);
-  size_t next_case() { return case_index_++; }
   Diagnosis& diagnosis() { return diagnosis_; }
   // Meets the child and opens the record; called once, before the first of `cases` cases.
   void hello(int cases);
@@ -122,7 +122,6 @@ class Suite {
   int hello_limit_ms_ = 30'000;
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
-  size_t case_index_ = 0;
   Diagnosis diagnosis_;
   int counts_[7] = {};
   int deaths_ = 0;
@@ -180,7 +179,7 @@ void run_case(const StageCase<Problem>& stage_case) {
     verdict.sentence = "needs the memory and speed of a GPU";
   }
   const auto begin = std::chrono::steady_clock::now();
-  for (const Step& step : suite.steps(suite.next_case())) {
+  for (const Step& step : suite.steps(stage_case.name)) {
     if (!verdict.pass()) break;
     verdict = run_step(stage_case, step, false);
     if (verdict.pass()) continue;

@@ -88,7 +88,7 @@ template <class Table, class... Tables>
 void expect_every_model_named(const Table& table, const Tables&... others) {
   ASSERT_FALSE(table.cases.empty());
   for (const auto& model : table.models) {
-    const auto best = diagnose(model, table, others...).best();
+    const auto best = diagnose(model, table, others...).best(true);
     ASSERT_FALSE(best.empty()) << model.mistake.code << ": no case shows it";
     EXPECT_EQ(best.front().verdict.code, model.mistake.code)
         << "in " << best.front().cases.size() << " cases, first " << best.front().cases.front();
@@ -243,14 +243,14 @@ TEST(Ambiguous, BothMistakesAreNamed) {
   // Alone, the case leaves both open: `drill m2 --case tiny/t4k2` says so.
   Diagnosis alone;
   alone.add(tiny->name, verdict, false);
-  ASSERT_EQ(alone.best().size(), 2u);
+  ASSERT_EQ(alone.best(false).size(), 2u);
 
   // The whole suite has the cases that separate them, for either mistake.
   for (const char* code : {"M2-EXPERT0", "M2-EXPERT-ZERO"}) {
     const auto mistaken =
         std::find_if(table.models.begin(), table.models.end(),
                      [&](const auto& m) { return std::string_view(m.mistake.code) == code; });
-    const auto best = diagnose(*mistaken, table).best();
+    const auto best = diagnose(*mistaken, table).best(true);
     ASSERT_EQ(best.size(), 1u);
     EXPECT_EQ(best.front().verdict.code, code);
   }
@@ -260,24 +260,32 @@ constexpr Mistake kFirst = {"X-FIRST", "x.region", "note", "First."};
 constexpr Mistake kSecond = {"X-SECOND", "x.region", "note", "Second."};
 
 TEST(Diagnosis, SaysNothingOfNoFailure) {
-  EXPECT_TRUE(Diagnosis().best().empty());
+  EXPECT_TRUE(Diagnosis().best(true).empty());
 }
 
 TEST(Diagnosis, LeavesOpenWhatNoCaseSettles) {
   Diagnosis diagnosis;
   diagnosis.add("a", wrong({kFirst, kSecond}, {}), false);
   diagnosis.add("b", wrong({kSecond, kFirst}, {}), false);
-  ASSERT_EQ(diagnosis.best().size(), 2u);
-  EXPECT_EQ(diagnosis.best()[0].verdict.code, "X-FIRST");
-  EXPECT_EQ(diagnosis.best()[1].verdict.code, "X-SECOND");
+  ASSERT_EQ(diagnosis.best(true).size(), 2u);
+  EXPECT_EQ(diagnosis.best(true)[0].verdict.code, "X-FIRST");
+  EXPECT_EQ(diagnosis.best(true)[1].verdict.code, "X-SECOND");
 }
 
 TEST(Diagnosis, IsSettledByACaseThatOneMistakeExplains) {
   Diagnosis diagnosis;
   diagnosis.add("a", wrong({kFirst, kSecond}, {}), false);
   diagnosis.add("b", wrong(std::vector{kSecond}, {}), false);
-  ASSERT_EQ(diagnosis.best().size(), 1u);
-  EXPECT_EQ(diagnosis.best()[0].verdict.code, "X-SECOND");
+  ASSERT_EQ(diagnosis.best(true).size(), 1u);
+  EXPECT_EQ(diagnosis.best(true)[0].verdict.code, "X-SECOND");
+}
+
+// The layer leaves open whether it or its function wrote nothing; the function's own cases passed.
+TEST(Diagnosis, TrustsFunctionsThatPassAlone) {
+  Diagnosis diagnosis;
+  diagnosis.add("layer", wrong({kFirst, kSecond}, {}), true);
+  EXPECT_EQ(diagnosis.best(true).size(), 1u);
+  EXPECT_EQ(diagnosis.best(false).size(), 2u);
 }
 
 // Two mistakes in one file are no "either or".
@@ -285,8 +293,8 @@ TEST(Diagnosis, KeepsMistakesOfOtherCasesApart) {
   Diagnosis diagnosis;
   diagnosis.add("a", wrong(kFirst, {}), false);
   diagnosis.add("b", wrong(kSecond, {}), false);
-  ASSERT_EQ(diagnosis.best().size(), 1u);
-  EXPECT_EQ(diagnosis.best()[0].verdict.code, "X-FIRST");
+  ASSERT_EQ(diagnosis.best(true).size(), 1u);
+  EXPECT_EQ(diagnosis.best(true)[0].verdict.code, "X-FIRST");
 }
 
 TEST(Diagnosis, PrefersNoNameToOneThatExplainsLittle) {
@@ -294,7 +302,7 @@ TEST(Diagnosis, PrefersNoNameToOneThatExplainsLittle) {
   diagnosis.add("a", wrong(kFirst, {}), false);
   diagnosis.add("b", wrong("The output is wrong."), false);
   diagnosis.add("c", wrong("The output is wrong."), false);
-  EXPECT_EQ(diagnosis.best()[0].verdict.code, "");
+  EXPECT_EQ(diagnosis.best(true)[0].verdict.code, "");
 }
 
 TEST(Diagnosis, TakesTheWordOfTheFunctionNotOfTheWhole) {
@@ -302,7 +310,7 @@ TEST(Diagnosis, TakesTheWordOfTheFunctionNotOfTheWhole) {
   diagnosis.add("silu", wrong(kFirst, {}), false);
   diagnosis.add("layer", wrong("The output is wrong."), true);
   diagnosis.add("layer2", wrong("The output is wrong."), true);
-  EXPECT_EQ(diagnosis.best()[0].verdict.code, "X-FIRST");
+  EXPECT_EQ(diagnosis.best(true)[0].verdict.code, "X-FIRST");
 }
 
 }  // namespace
