@@ -58,6 +58,9 @@ void add_record(const Json& record, Report& report) {
       one.code = record.value("code", one.code);
       one.region = record.value("region", one.region);
       one.note = record.value("note", one.note);
+      for (const Json& other : record.value("or", Json::array())) {
+        one.or_else.push_back(other.value("sentence", "") + " (" + other.value("code", "") + ")");
+      }
     }
   } else if (type == "output") {
     report.output += record.value("text", "");

@@ -19,6 +19,7 @@ struct CaseRecord {
   std::optional<std::uint64_t> seed;
   std::string step;                   // in which run of the case: "reversed thread order"
   std::string sentence;               // the diagnosis
+  std::vector<std::string> or_else;   // other mistakes that the run can't tell from it
   std::string code;                   // its name, "M2-FLATROW"
   std::string region;                 // where to look, "m2.gather"
   std::string note;                   // heading in the stage's note

@@ -115,7 +115,8 @@ void SelfTest::run_program(const std::filesystem::path& program) {
 }
 
 void SelfTest::run_programs() {
-  std::vector<std::filesystem::path> programs{course_.tree("host") / "tests" / "driver_test"};
+  const std::filesystem::path host = course_.tree("host") / "tests";
+  std::vector<std::filesystem::path> programs{host / "driver_test", host / "judge_test"};
   std::error_code ignored;
   const std::filesystem::path tests = course_.tree("cpu") / "tests";
   for (std::filesystem::recursive_directory_iterator entry(tests, ignored), end; entry != end;
@@ -127,7 +128,7 @@ void SelfTest::run_programs() {
       programs.push_back(path);
     }
   }
-  std::sort(programs.begin() + 1, programs.end());
+  std::sort(programs.begin() + 2, programs.end());
   for (const std::filesystem::path& program : programs) run_program(program);
 }
 

@@ -104,7 +104,9 @@ std::string failure_text(Verdict verdict,
                          const Scene& scene,
                          const Paint& paint) {
   std::string text = case_line(verdict, one, paint) + "\n";
-  if (!one.sentence.empty()) text += paint.strong(wrapped("  ", one.sentence)) + "\n";
+  if (!one.sentence.empty()) text += paint.strong(wrapped("  ", one.sentence));
+  for (const std::string& other : one.or_else) text += wrapped("  ", "Or: " + other);
+  if (!one.sentence.empty()) text += "\n";
   if (!one.fault.empty()) text += fault_lines(one.fault) + "\n";
   std::string label = "found";
   for (const std::string& evidence : one.evidence) {

@@ -7,6 +7,7 @@
 
 #include "layer_bugs.h"
 #include "m1_align_oracle.h"
+#include "m3_weighted_epilogue_bugs.h"
 
 namespace moe {
 namespace {
@@ -195,7 +196,7 @@ Verdict judge_layer(const LayerCase& c, const LayerProblem& p, const Outputs& ou
     }
   }
   if (!out.empty() && std::count(out.begin(), out.end(), kPoison) == std::ssize(out)) {
-    return judge::wrong(bugs::kLayerNothing, {});
+    return judge::wrong(std::vector{bugs::kLayerNothing, bugs::kCombineNothing}, {});
   }
   const auto want = oracle::moe_layer(p);
   const std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
@@ -231,6 +232,7 @@ judge::StageCase<LayerProblem> layer_stage_case(const LayerCase& c) {
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = shape_of(c);
   stage_case.refused = c.refused;
+  stage_case.composed = true;
   stage_case.make = [c](uint64_t seed) { return make_layer(c, seed); };
   stage_case.call = [c, room](const LayerProblem& p) { return call_of(c, p, room); };
   stage_case.judge = [c](const LayerProblem& p, const Outputs& outputs) {

@@ -246,6 +246,30 @@ std::vector<AlignModel> make_align_models() {
               steps.placed = [](int32_t, int32_t) { return false; };
               return align_with(p, steps);
             }));
+  add(model("M1-LASTEXPERT", "m1.count", "count",
+            "The last expert is never counted: experts run from 0 to E - 1.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = [last = p.num_experts - 1](int32_t, int32_t e) { return e != last; };
+              return align_with(p, steps);
+            }));
+  add(model("M1-LASTEXPERT", "m1.count", "count",
+            "The last expert is never counted nor stored: experts run from 0 to E - 1.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = steps.placed = [last = p.num_experts - 1](int32_t, int32_t e) {
+                return e != last;
+              };
+              return align_with(p, steps);
+            }));
+  add(model("M1-NOTHING", "m1.scatter", "scatter", "The tables were never written.",
+            [](const AlignProblem& p) {
+              Alignment a = align_with(p, {});
+              std::fill(a.sorted_token_ids.begin(), a.sorted_token_ids.end(), kPoisonId);
+              std::fill(a.expert_ids.begin(), a.expert_ids.end(), kPoisonId);
+              a.num_tokens_post_padded = kPoisonId;
+              return a;
+            }));
   return models;
 }
 
@@ -355,6 +379,18 @@ std::vector<RouteModel> make_route_models() {
                       }
                       return r;
                     }});
+  models.push_back(
+      {{"M1-ROUTE-ZERO", "m1.weights", "weights", "Every weight is 0."}, [](const RouteProblem& p) {
+         Routing r = oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, false);
+         for (double& weight : r.topk_weights) weight = 0.0;
+         return r;
+       }});
+  models.push_back(
+      {{"M1-ROUTE-NOTHING", "m1.topk", "top-k", "route wrote nothing."}, [](const RouteProblem& p) {
+         Routing r = oracle::route(p.logits, p.num_tokens, p.num_experts, p.top_k, false);
+         std::fill(r.topk_ids.begin(), r.topk_ids.end(), kPoisonId);
+         return r;
+       }});
   return models;
 }
 

@@ -21,6 +21,9 @@ struct AlignProblem {
 // Where a mistake makes a value depend on timing, its model says kAny: not compared.
 inline constexpr int32_t kAny = INT32_MIN + 7;
 
+// What outputs hold before a call.
+inline constexpr int32_t kPoisonId = -1234567890;
+
 struct AlignModel {
   judge::Mistake mistake;
   std::function<oracle::Alignment(const AlignProblem&)> output;

@@ -22,7 +22,7 @@ using judge::Call;
 using judge::Outputs;
 using judge::Verdict;
 
-constexpr int32_t kPoison = -1234567890;
+constexpr int32_t kPoison = bugs::kPoisonId;
 
 // ---- align
 
@@ -43,6 +43,7 @@ constexpr AlignCase kAlignCases[] = {
     {"tiny", "block1", 5, 2, 3, 1, Load::kUniform},
     {"edge", "no_tokens", 0, 2, 4, 16, Load::kUniform},
     {"edge", "one_expert_named_by_all", 40, 2, 4, 16, Load::kOneExpert},
+    {"edge", "first_expert_named_by_all", 33, 2, 8, 16, Load::kFirstExpert},
     {"edge", "last_expert_named_by_all", 33, 2, 8, 16, Load::kLastExpert},
     {"edge", "last_of_8_experts", 1, 1, 8, 16, Load::kLastExpert},
     {"edge", "every_second_expert_empty", 30, 2, 9, 8, Load::kEvenOnly},
@@ -55,10 +56,14 @@ constexpr AlignCase kAlignCases[] = {
     {"edge", "k32", 9, 32, 40, 32, Load::kUniform},
     {"edge", "block256", 20, 3, 7, 256, Load::kUniform},
     {"edge", "e33", 40, 2, 33, 16, Load::kAscending},
+    {"edge", "e96_one_row_each", 48, 2, 96, 16, Load::kAscending},
+    {"edge", "e96_one_row_each_reversed", 48, 2, 96, 16, Load::kDescending},
+    {"edge", "nobody_routed", 20, 2, 8, 16, Load::kNobody},
     {"edge", "e257", 64, 2, 257, 16, Load::kUniform},
     {"edge", "e1024", 30, 8, 1024, 16, Load::kUniform},
     {"edge", "more_than_1024_ids", 700, 2, 5, 64, Load::kUniform},
     {"edge", "more_than_65535_ids", 8200, 8, 8, 128, Load::kSkewed},
+    {"edge", "e256_65536_ids", 8192, 8, 256, 64, Load::kUniform},
     {"random", "qwen3_like", 130, 8, 128, 64, Load::kUniform},
     {"random", "skewed", 257, 4, 64, 32, Load::kSkewed},
     {"random", "odd_block", 63, 3, 17, 13, Load::kUniform},
@@ -129,9 +134,15 @@ struct Share {
   }
 };
 
+// A model that says nothing of the tables claims that they are wrong.
 bool explains(const oracle::Alignment& got,
               const oracle::Alignment& want,
               const oracle::Alignment& said) {
+  const bool leaves_open =
+      std::count(said.sorted_token_ids.begin(), said.sorted_token_ids.end(), bugs::kAny) > 0;
+  const bool tables_right =
+      got.sorted_token_ids == want.sorted_token_ids && got.expert_ids == want.expert_ids;
+  if (leaves_open && tables_right) return false;
   Share share;
   for (size_t i = 0; i < want.sorted_token_ids.size(); ++i) {
     share.add(got.sorted_token_ids[i], want.sorted_token_ids[i], said.sorted_token_ids[i]);
@@ -293,6 +304,7 @@ constexpr RouteCase kRouteCases[] = {
     {"edge", "route_e33", 6, 33, 4, false, Logits::kNormal},
     {"edge", "route_e257", 6, 257, 8, true, Logits::kNormal},
     {"edge", "route_e384_ties", 2, 384, 6, true, Logits::kTies},
+    {"edge", "route_e384_many_tokens", 1100, 384, 8, true, Logits::kNormal},
     {"edge", "route_e1024_k32", 5, 1024, 32, true, Logits::kNormal},
     {"random", "route_mixtral", 70, 8, 2, true, Logits::kNormal},
     {"random", "route_qwen3", 37, 128, 8, true, Logits::kNormal},

@@ -153,6 +153,52 @@ Matrix last_row_missing(const GemmProblem& p) {
   return out;
 }
 
+// A product whose terms and running sum can be tampered with.
+template <class Term, class After>
+Matrix with_terms(const GemmProblem& p, Term term, After after) {
+  return for_routed(p, [&](int flat_id, int column) {
+    const auto depth = static_cast<size_t>(p.depth);
+    const size_t a = static_cast<size_t>(row_of(p, flat_id)) * depth;
+    const size_t w =
+        (static_cast<size_t>(expert_of(p, flat_id) - p.first_expert) * static_cast<size_t>(p.n) +
+         static_cast<size_t>(column)) *
+        depth;
+    double sum = 0.0;
+    for (size_t d = 0; d < depth; ++d) {
+      const size_t other = term(d);
+      const double w_value =
+          other < depth ? static_cast<double>(judge::to_float(p.w[w + other])) : 0.0;
+      sum = after(sum + static_cast<double>(judge::to_float(p.a[a + d])) * w_value, d + 1);
+    }
+    return sum;
+  });
+}
+
+Matrix bf16_accumulator(const GemmProblem& p, size_t step) {
+  return with_terms(
+      p, [](size_t d) { return d; },
+      [step, depth = static_cast<size_t>(p.depth)](double sum, size_t done) {
+        const bool round = done % step == 0 || done == depth;
+        return round ? static_cast<double>(judge::to_float(judge::to_bf16(sum))) : sum;
+      });
+}
+
+// Of every 16 terms of W the first 8 meet the last 8 of A.
+Matrix b_halves_swapped(const GemmProblem& p) {
+  return with_terms(
+      p, [](size_t d) { return d ^ 8; }, [](double sum, size_t) { return sum; });
+}
+
+Matrix cut_off(const GemmProblem& p) {
+  Matrix out = oracle::grouped_gemm(p);
+  for (double& value : out.values) {
+    if (value == kUntouched) continue;
+    value =
+        static_cast<double>(judge::to_float(static_cast<judge::Bf16>(judge::to_fp32(value) >> 16)));
+  }
+  return out;
+}
+
 int first_block_expert(const GemmProblem& p, int /*flat_id*/) {
   return p.expert_ids.empty() ? 0 : p.expert_ids[0];
 }
@@ -231,6 +277,16 @@ std::vector<GemmModel> make_models() {
         "< N.",
         [block_n](const GemmProblem& p) { return column_tail_dropped(p, block_n); });
   }
+  for (const size_t step : {16, 32, 64}) {
+    add("M2-BF16SUM", "m2.mainloop", "mainloop",
+        "The running sum is rounded to bf16: keep it in fp32 and round once, at the end.",
+        [step](const GemmProblem& p) { return bf16_accumulator(p, step); });
+  }
+  add("M2-BHALVES", "m2.multiply", "mainloop",
+      "The two registers of a B fragment are exchanged: the first holds k = 0 .. 7 of 16.",
+      b_halves_swapped);
+  add("M2-CUTOFF", "m2.store", "store",
+      "Sums are cut off to bf16: round to the nearest, as the _rn conversions do.", cut_off);
   add("M2-WLAYOUT", "m2.load", "load",
       "w is read as [E, D, N]; it is stored [E, N, D], like the weight of a PyTorch Linear.",
       weights_transposed);

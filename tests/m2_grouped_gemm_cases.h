@@ -73,6 +73,11 @@ inline constexpr GemmCase kCases[] = {
      Data::kExact},
     {"edge", "last_expert_named_by_all", kTokens, 10, 2, 8, 32, 32, 16, Load::kLastExpert,
      Data::kExact},
+    {"edge", "first_expert_named_by_all", kSlots, 10, 2, 8, 32, 32, 16, Load::kFirstExpert,
+     Data::kExact},
+    {"edge", "one_row_each", kTokens, 48, 2, 96, 16, 32, 16, Load::kDescending, Data::kExact},
+    {"edge", "nobody_routed", kTokens, 20, 2, 4, 32, 32, 16, Load::kNobody, Data::kExact},
+    {"edge", "blocks_without_expert", kSlots, 70, 2, 3, 32, 32, 16, Load::kForeign, Data::kExact},
     {"edge", "ids_out_of_range", kSlots, 24, 3, 6, 32, 32, 16, Load::kUnrouted, Data::kExact},
     {"edge", "nothing_behind_the_end", kTokens, 18, 2, 8, 32, 32, 16, Load::kUniform, Data::kExact,
      false, true},
@@ -124,6 +129,10 @@ inline GemmProblem make_problem(const GemmCase& c, uint64_t seed) {
   p.sorted_token_ids = table.sorted_token_ids;
   p.expert_ids = table.expert_ids;
   p.num_tokens_post_padded = table.num_tokens_post_padded;
+  if (c.load == Load::kForeign) {
+    leave_foreign_blocks(p.block_m, p.num_experts, p.sorted_token_ids, p.num_tokens_post_padded,
+                         p.expert_ids, p.topk_ids);
+  }
 
   std::set<int> read_rows;
   std::set<int> read_experts;

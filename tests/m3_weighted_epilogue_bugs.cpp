@@ -15,6 +15,9 @@ using oracle::WeightedProblem;
 const judge::Mistake kSiluOverflow = {
     "M3-OVERFLOW", "m3.swiglu", "swiglu",
     "NaN or infinity for a large gate: e^g / (1 + e^g) becomes inf / inf. Write g / (1 + e^-g)."};
+const judge::Mistake kSiluNothing = {"M3-HNOTHING", "m3.swiglu", "swiglu", "h was never written."};
+const judge::Mistake kCombineNothing = {"M3-OUTNOTHING", "m3.combine", "combine",
+                                        "out was never written."};
 const judge::Mistake kWeightedSpill = {"M3-NSPILL", "m3.weight", "weight",
                                        "Columns at or behind N are stored and spill into the next "
                                        "row: mask the store with column < N."};
@@ -91,9 +94,14 @@ std::vector<MatrixModel<SiluProblem>> make_silu_models() {
       with_formula([](double gate, double up) { return gate * up; }));
   add("M3-SIGMOID", "That is sigmoid(gate) * up; SiLU is gate * sigmoid(gate).",
       with_formula([](double gate, double up) { return up / (1.0 + std::exp(-gate)); }));
+  add("M3-SILUROUNDED",
+      "silu(gate) is rounded to bf16 before it is multiplied by up. Multiply in fp32, round once.",
+      with_formula([](double gate, double up) { return rounded(oracle::silu(gate)) * up; }));
   add("M3-NOUP", "silu(gate) is not multiplied by up.",
       with_formula([](double gate, double) { return oracle::silu(gate); }));
   add("M3-SHORTROWS", "Rows of gate_up are 2 * I long; you step by I from row to row.", short_rows);
+  add("M3-HZERO", "h is 0 everywhere.", with_formula([](double, double) { return 0.0; }));
+  models.push_back({kSiluNothing, with_formula([](double, double) { return kUntouched; })});
   for (const int width : {256, 512, 1024, 2048}) {
     add("M3-HCOLUMNS",
         "Only the first columns of h are written: each thread must go on to the next chunk.",
@@ -180,6 +188,10 @@ std::vector<MatrixModel<WeightedProblem>> make_weighted_models() {
       with_weight([](double sum, double weight) { return rounded(sum) * weight; }));
   add("M3-BF16WEIGHT", "The weight is rounded to bf16; it is fp32 and multiplies in fp32.",
       with_weight([](double sum, double weight) { return sum * rounded(weight); }));
+  add("M3-GEMMZERO", "The output of GEMM2 is 0 everywhere.",
+      with_weight([](double, double) { return 0.0; }));
+  add("M3-GEMMNOTHING", "The output of GEMM2 was never written.",
+      with_weight([](double, double) { return kUntouched; }));
   return models;
 }
 
@@ -319,6 +331,11 @@ std::vector<MatrixModel<CombineProblem>> make_combine_models() {
   add("M3-KTH", "y is read as [K, T, H]; the rows of a token lie side by side: row t * K + slot.",
       slots_outside);
   add("M3-MEAN", "The sum is divided by K; the weights have been applied already.", mean);
+  add("M3-OUTZERO", "out is 0 everywhere: nothing was added.",
+      [](const CombineProblem& p) { return combine_matrix(p, [](int, int) { return 0.0; }); });
+  models.push_back({kCombineNothing, [](const CombineProblem& p) {
+                      return combine_matrix(p, [](int, int) { return kUntouched; });
+                    }});
   for (const int width : {256, 512, 1024, 2048}) {
     add("M3-OUTCOLUMNS",
         "Only the first columns of out are written: each thread must go on to the next chunk.",

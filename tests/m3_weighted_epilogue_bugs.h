@@ -14,7 +14,9 @@ const std::vector<judge::MatrixModel<oracle::WeightedProblem>>& weighted_models(
 const std::vector<judge::MatrixModel<oracle::CombineProblem>>& combine_models();
 
 // Mistakes that show as something else than another value.
-extern const judge::Mistake kSiluOverflow;   // no number where there is one
-extern const judge::Mistake kWeightedSpill;  // writes behind column N
+extern const judge::Mistake kSiluOverflow;    // no number where there is one
+extern const judge::Mistake kSiluNothing;     // h as it was before
+extern const judge::Mistake kCombineNothing;  // out as it was before
+extern const judge::Mistake kWeightedSpill;   // writes behind column N
 
 }  // namespace moe::bugs

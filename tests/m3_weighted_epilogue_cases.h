@@ -127,6 +127,9 @@ inline constexpr WeightedCase kWeightedCases[] = {
     {"edge", "n8_d8", kSlots, 21, 2, 4, 8, 8, 16, Load::kUniform, Weights::kPowers},
     {"edge", "d_tail", kSlots, 9, 2, 4, 64, 264, 16, Load::kUniform, Weights::kDistinct},
     {"edge", "ids_out_of_range", kSlots, 24, 3, 6, 32, 32, 16, Load::kUnrouted, Weights::kDistinct},
+    {"edge", "nobody_routed", kSlots, 20, 2, 4, 32, 32, 16, Load::kNobody, Weights::kDistinct},
+    {"edge", "blocks_without_expert", kSlots, 70, 2, 3, 32, 32, 16, Load::kForeign,
+     Weights::kDistinct},
     {"edge", "one_expert_named_by_all", kSlots, 20, 2, 4, 32, 32, 16, Load::kOneExpert,
      Weights::kDistinct},
     {"edge", "long_sums", kSlots, 12, 2, 2, 16, 512, 16, Load::kUniform, Weights::kLongSums},
@@ -167,6 +170,10 @@ inline WeightedProblem make_weighted(const WeightedCase& c, uint64_t seed) {
   g.sorted_token_ids = table.sorted_token_ids;
   g.expert_ids = table.expert_ids;
   g.num_tokens_post_padded = table.num_tokens_post_padded;
+  if (c.load == Load::kForeign) {
+    leave_foreign_blocks(g.block_m, g.num_experts, g.sorted_token_ids, g.num_tokens_post_padded,
+                         g.expert_ids, g.topk_ids);
+  }
   const double scale = 1.0 / std::sqrt(std::sqrt(static_cast<double>(c.depth)));
   const auto draw = [&](bool read) {
     const int lowest = c.weights == Weights::kLongSums ? 0 : -2;
@@ -243,6 +250,7 @@ inline constexpr CombineCase kCombineCases[] = {
     {"edge", "combine_h1032", 3, 2, 5, 1032, Load::kUniform, Values::kExact},
     {"edge", "combine_h2120", 2, 3, 5, 2120, Load::kUniform, Values::kExact},
     {"edge", "combine_ids_out_of_range", 40, 3, 6, 32, Load::kUnrouted, Values::kExact},
+    {"edge", "combine_nobody_routed", 20, 2, 6, 32, Load::kNobody, Values::kExact},
     {"edge", "combine_most_tokens_empty", 40, 1, 6, 32, Load::kUnrouted, Values::kExact},
     {"random", "combine", 33, 4, 8, 136, Load::kUniform, Values::kNormal},
     {"random", "combine_spread", 21, 8, 16, 64, Load::kUnrouted, Values::kSpread},

@@ -62,6 +62,9 @@ Verdict judge_silu_values(const SiluProblem& p, const std::vector<Bf16>& h) {
     first = text;
   }
   if (wrong == 0) return {};
+  if (std::count(h.begin(), h.end(), kPoison) == std::ssize(h)) {
+    return judge::wrong(bugs::kSiluNothing, {});
+  }
   const std::vector<std::string> evidence = {
       std::to_string(wrong) + " of " + std::to_string(h.size()) + " values wrong; first " + first};
   return not_finite == wrong ? judge::wrong(bugs::kSiluOverflow, evidence)

@@ -133,6 +133,15 @@ std::vector<judge::MatrixModel<EpilogueProblem>> make_epilogue_models() {
          std::fill(out.values.begin(), out.values.end(), judge::kUntouched);
          return out;
        }});
+  models.push_back({{"M4-ZERO", "m4.multiply", "multiply",
+                     "The output is zero everywhere: nothing was accumulated."},
+                    [](const EpilogueProblem& p) {
+                      Matrix out = oracle::grouped_gemm(p);
+                      for (double& value : out.values) {
+                        if (value != judge::kUntouched) value = 0.0;
+                      }
+                      return out;
+                    }});
   models.push_back({{"M4-NOWEIGHT", "m4.store", "store", "The weights are not applied."},
                     [](const EpilogueProblem& p) {
                       EpilogueProblem q = p;

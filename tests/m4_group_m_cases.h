@@ -120,6 +120,9 @@ inline constexpr GemmCase kGemmCases[] = {
      kPlain},
     {"edge", "last_expert_named_by_all", kTokens, 16, 1, 8, 32, 32, k16, 2, Load::kLastExpert,
      kExact, kPlain},
+    {"edge", "nobody_routed", kTokens, 20, 2, 4, 32, 32, k16, 2, Load::kNobody, kExact, kPlain},
+    {"edge", "blocks_without_expert", kSlots, 70, 2, 3, 72, 32, k16, 3, Load::kForeign, kExact,
+     kWeighted},
     {"edge", "ids_out_of_range", kSlots, 50, 3, 6, 72, 32, k16, 4, Load::kUnrouted, kExact, kPlain},
     // more panels of W than the cache holds, and a grid made for twice as many rows
     {"edge", "weights_exceed_cache", kTokens, 150, 2, 3, 512, 16, k16, 5, kUniform, kExact, kPlain,
@@ -231,6 +234,10 @@ inline EpilogueProblem make_problem(const GemmCase& c, uint64_t seed) {
   g.sorted_token_ids = table.sorted_token_ids;
   g.expert_ids = table.expert_ids;
   g.num_tokens_post_padded = table.num_tokens_post_padded;
+  if (c.load == Load::kForeign) {
+    leave_foreign_blocks(g.block_m, g.num_experts, g.sorted_token_ids, g.num_tokens_post_padded,
+                         g.expert_ids, g.topk_ids);
+  }
   for (int flat_id = 0; c.epilogue == kWeighted && flat_id < g.num_ids(); ++flat_id) {
     const double weight =
         g.exact ? std::ldexp(1.0, flat_id % 7 - 4) : 0.02 + 0.98 * random.uniform();

@@ -89,6 +89,8 @@ inline constexpr GemmCase kCases[] = {
      Data::kExact},
     {"edge", "last_expert_named_by_all", kTokens, 10, 2, 8, 32, 256, 16, Load::kLastExpert,
      Data::kExact},
+    {"edge", "nobody_routed", kTokens, 20, 2, 4, 32, 128, 16, Load::kNobody, Data::kExact},
+    {"edge", "blocks_without_expert", kSlots, 70, 2, 3, 32, 128, 16, Load::kForeign, Data::kExact},
     {"edge", "ids_out_of_range", kSlots, 24, 3, 6, 32, 128, 16, Load::kUnrouted, Data::kExact},
     {"edge", "nan_codes", kTokens, 12, 2, 3, 32, 256, 16, kUniform, Data::kNan},
     {"edge", "block32", kSlots, 40, 2, 4, 72, 256, 32, kUniform, Data::kExact},
@@ -187,6 +189,10 @@ inline Fp8GemmProblem make_problem(const GemmCase& c, uint64_t seed) {
   p.sorted_token_ids = table.sorted_token_ids;
   p.expert_ids = table.expert_ids;
   p.num_tokens_post_padded = table.num_tokens_post_padded;
+  if (c.load == Load::kForeign) {
+    leave_foreign_blocks(p.block_m, p.num_experts, p.sorted_token_ids, p.num_tokens_post_padded,
+                         p.expert_ids, p.topk_ids);
+  }
 
   std::set<int> read_rows;
   std::set<int> read_experts;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "../runner/protocol.h"
@@ -20,6 +21,12 @@ struct Answer {
   int exit_status = -1;  // when it exited by itself
   std::string report;    // the emulator's last words, when died or timed out
 };
+
+// A text field of a reply, which may fill its array.
+template <size_t SIZE>
+std::string text_in(const char (&field)[SIZE]) {
+  return {field, strnlen(field, SIZE)};
+}
 
 class Child {
  public:

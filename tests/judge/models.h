@@ -19,8 +19,7 @@ struct MatrixModel {
   std::function<Matrix(const Problem&)> output;
 };
 
-// Models cost time, and after a few failures it is known what to look for: false for a mistake that
-// none of the first failed cases named.
+// See diagnosis.h.
 bool worth_trying(const Mistake& mistake);
 
 // How wrong, and in which rows and columns.

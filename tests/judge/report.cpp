@@ -62,15 +62,21 @@ void Report::add(const CaseRecord& record, const Verdict& verdict) {
   line(dump(json));
 }
 
-void Report::diagnosis(const std::string& case_name, const Verdict& verdict, int cases) {
-  line(dump({{"type", "diagnosis"},
-             {"case", case_name},
-             {"state", name_of(verdict.state)},
-             {"sentence", verdict.sentence},
-             {"code", verdict.code},
-             {"region", verdict.region},
-             {"note", verdict.note},
-             {"cases", cases}}));
+void Report::diagnosis(const std::vector<Diagnosis::Named>& best) {
+  if (best.empty()) return;
+  const Verdict& verdict = best.front().verdict;
+  nlohmann::ordered_json json = {{"type", "diagnosis"},
+                                 {"case", best.front().cases.front()},
+                                 {"state", name_of(verdict.state)},
+                                 {"sentence", verdict.sentence},
+                                 {"code", verdict.code},
+                                 {"region", verdict.region},
+                                 {"note", verdict.note},
+                                 {"cases", best.front().cases.size()}};
+  for (size_t i = 1; i < best.size(); ++i) {
+    json["or"].push_back({{"code", best[i].verdict.code}, {"sentence", best[i].verdict.sentence}});
+  }
+  line(dump(json));
 }
 
 void Report::output(const std::string& text, bool truncated) {

@@ -4,7 +4,9 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "diagnosis.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -25,6 +27,7 @@ struct CaseRecord {
   std::string step;  // which of the ways a case is run in showed it
   uint64_t seed = 0;
   double seconds = 0.0;
+  bool composed = false;
 };
 
 class Report {
@@ -37,8 +40,8 @@ class Report {
 
   void start(const RunStart& run);
   void add(const CaseRecord& record, const Verdict& verdict);
-  // The mistake that explains most failed cases, and the first of them.
-  void diagnosis(const std::string& case_name, const Verdict& verdict, int cases);
+  // What explains most failed cases, and what explains exactly the same ones; nothing for none.
+  void diagnosis(const std::vector<Diagnosis::Named>& best);
   void output(const std::string& text, bool truncated);
   void usage(const std::string& message);
   void end(const int (&counts)[7]);

@@ -14,6 +14,7 @@
 
 #include "buffers.h"
 #include "child.h"
+#include "diagnosis.h"
 #include "random.h"
 #include "report.h"
 #include "verdict.h"
@@ -55,6 +56,7 @@ struct StageCase {
   bool refused =
       false;  // the arguments break a rule: expect cudaErrorInvalidValue, nothing written
   bool gpu_only = false;  // too big for the emulator
+  bool composed = false;  // of functions with cases of their own, which say more
   Verdict before;         // not a pass: something failed before the call could be made
   std::function<Problem(uint64_t seed)> make;
   std::function<Call(const Problem&)> call;
@@ -83,8 +85,9 @@ class Suite {
   // Why the stage can't run on this device and what would run instead; "" where it can.
   const std::string& device_refusal() const { return device_refusal_; }
 
-  // The steps that case number `index` of this run takes.
-  std::vector<Step> steps(size_t index) const;
+  // The steps that a case takes: they depend on its name, not on its place in the run, so that it
+  // gives the same verdict alone.
+  std::vector<Step> steps(const std::string& case_name) const;
   uint64_t seed_of(const std::string& case_name, uint64_t data) const;
   // Runs one step of a case and makes the checks that need no knowledge of the stage.
   Verdict run_step(const Step& step,
@@ -101,21 +104,16 @@ class Suite {
   Verdict probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt);
   bool stopped() const { return no_hello_ || deaths_ >= kMaxDeaths || hangs_ >= kMaxHangs; }
   void record(const CaseRecord& record, const Verdict& verdict);
-  size_t next_case() { return case_index_++; }
-  // See models.h.
-  bool worth_trying(const Mistake& mistake) const;
+  Diagnosis& diagnosis() { return diagnosis_; }
   // Meets the child and opens the record; called once, before the first of `cases` cases.
   void hello(int cases);
 
  private:
-  static constexpr int kFailuresTriedInFull = 6;
   static constexpr int kMaxDeaths = 5;
   static constexpr int kMaxHangs = 2;
 
   int exit_code() const;
   void check_device(const protocol::Reply& hello);
-  void count_named(const std::string& case_name, const Verdict& verdict);
-  void report_diagnosis();
   std::vector<std::string> reached_todos(const protocol::Reply& reply) const;
   Verdict verdict_of_death(const Answer& answer);
   Verdict verdict_of_reply(const Step& step, const protocol::Reply& reply, bool refused);
@@ -130,15 +128,7 @@ class Suite {
   std::string device_refusal_;
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
-  size_t case_index_ = 0;
-  // Which mistakes were named, in how many cases.
-  struct Named {
-    std::string first_case;
-    Verdict verdict;
-    int cases = 0;
-  };
-  std::vector<Named> named_;
-  int failures_ = 0;
+  Diagnosis diagnosis_;
   int counts_[7] = {};
   int deaths_ = 0;
   int hangs_ = 0;
@@ -186,6 +176,7 @@ template <class Problem>
 void run_case(const StageCase<Problem>& stage_case) {
   Suite& suite = Suite::get();
   CaseRecord record = {stage_case.name, stage_case.shape, "", suite.seed(), 0.0};
+  record.composed = stage_case.composed;
   Verdict verdict = stage_case.before;
   if (suite.stopped()) {
     verdict.state = State::kNotRun;
@@ -198,7 +189,7 @@ void run_case(const StageCase<Problem>& stage_case) {
     verdict.sentence = "needs the memory and speed of a GPU";
   }
   const auto begin = std::chrono::steady_clock::now();
-  for (const Step& step : suite.steps(suite.next_case())) {
+  for (const Step& step : suite.steps(stage_case.name)) {
     if (!verdict.pass()) break;
     verdict = run_step(stage_case, step, false);
     if (verdict.pass()) continue;

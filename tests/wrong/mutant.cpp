@@ -42,6 +42,11 @@ void finish(std::vector<Mutant>& mutants, Mutant& mutant, const std::string& whe
     if (edit.replace.empty())
       throw ListError(where + ": an edit of " + mutant.name + " replaces nothing");
   }
+  const int told = (mutant.mistake.empty() ? 0 : 1) + (mutant.see.empty() ? 0 : 1) +
+                   (mutant.check.empty() ? 0 : 1);
+  if (told % 3 != 0) {
+    throw ListError(where + ": " + mutant.name + " has some of mistake, see and check, not all");
+  }
   mutants.push_back(std::move(mutant));
   mutant = {};
 }
@@ -82,6 +87,14 @@ std::vector<Mutant> read_list(const std::string& path) {
       mutant.name = value;
     } else if (key == "expect") {
       mutant.expect = value;
+    } else if (key == "or") {
+      mutant.or_else = value;
+    } else if (key == "mistake") {
+      mutant.mistake = value;
+    } else if (key == "see") {
+      mutant.see = value;
+    } else if (key == "check") {
+      mutant.check = value;
     } else if (key == "set" && value == "full") {
       mutant.full = true;
     } else if (key == "region") {

@@ -4,7 +4,11 @@
 // right. Blocks of lines with a blank line between them; '#' starts a comment line:
 //   name: flat_row
 //   region: m2.gather
-//   expect: wrong M2-FLATROW          state and code of the first case that fails, or: pass
+//   expect: wrong M2-FLATROW          state and code that the run says, or: pass
+//   or: crash M4-WIDTH               optional: what no case can tell from it
+//   mistake: GEMM1 row is `flat_id`   optional, these three together: a line of the note's table of
+//   see: NaN from flat id T on        pitfalls (pitfalls.h); `check` is a case that shows it alone
+//   check: tiny/t4k2
 //   replace: p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id
 //   with: flat_id
 //   set: full                         optional: only the full set can show it
@@ -29,6 +33,10 @@ struct Edit {
 struct Mutant {
   std::string name;
   std::string expect;
+  std::string or_else;
+  std::string mistake;
+  std::string see;
+  std::string check;
   bool full = false;
   std::vector<Edit> edits;
 };

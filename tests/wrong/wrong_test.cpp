@@ -32,7 +32,8 @@ struct Kernel {
   Mutant mutant;
 };
 
-std::string run_and_read(const Paths& paths, const Kernel& kernel, bool full) {
+// The report of a run of one case, or of all where `case_name` is empty.
+std::string run_and_read(const Paths& paths, const Kernel& kernel, const std::string& case_name) {
   const std::string report = testing::TempDir() + "wrong." + std::to_string(getpid()) + ".jsonl";
   const std::string runner = paths.kernels + "/" + kernel.stem + "." + kernel.mutant.name;
   std::vector<std::string> words = {paths.tests + "/" + kernel.stem + "_test",
@@ -46,7 +47,8 @@ std::string run_and_read(const Paths& paths, const Kernel& kernel, bool full) {
                                     report,
                                     "--case-limit-ms",
                                     "3000"};
-  if (full) words.emplace_back("--full");
+  if (kernel.mutant.full) words.emplace_back("--full");
+  if (!case_name.empty()) words.insert(words.end(), {"--case", case_name});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -70,34 +72,51 @@ std::string run_and_read(const Paths& paths, const Kernel& kernel, bool full) {
 }
 
 // "wrong M2-FLATROW": what the run as a whole says, or else the first case that neither passes nor
-// is skipped; "pass" if there is none. The sentence behind it is for people.
-std::string diagnosis(const std::string& report, std::string& sentence) {
+// is skipped; "pass" if there is none. Behind it what the run can't tell from it.
+struct Said {
+  std::vector<std::string> words = {"no verdict"};
+  std::string sentence;  // for people
+};
+
+Said said_by(const std::string& report) {
+  Said said;
   std::istringstream lines(report);
   std::string line;
-  std::string end = "no verdict";
   while (std::getline(lines, line)) {
     const auto record = nlohmann::json::parse(line);
     const std::string type = record["type"];
-    if (type == "end" && end == "no verdict") end = "pass";
+    if (type == "end" && said.words[0] == "no verdict") said.words = {"pass"};
     if (type != "case" && type != "diagnosis") continue;
     const std::string state = record["state"];
     const bool failed = state != "pass" && state != "skip";
-    if (!failed || (type == "case" && end != "no verdict")) continue;
-    sentence = record.value("sentence", "") + " [" +
-               record.value(type == "case" ? "name" : "case", "") + "]";
+    if (!failed || (type == "case" && said.words[0] != "no verdict")) continue;
+    said.sentence = record.value("sentence", "") + " [" +
+                    record.value(type == "case" ? "name" : "case", "") + "]";
     const std::string code = record.value("code", "");
-    end = code.empty() ? state : state + " " + code;
+    said.words = {code.empty() ? state : state + " " + code};
+    for (const auto& other : record.value("or", nlohmann::json::array())) {
+      said.words.push_back(state + " " + other.value("code", ""));
+    }
   }
-  return end;
+  return said;
 }
 
 class WrongKernel : public testing::Test {
  public:
   WrongKernel(const Paths& paths, Kernel kernel) : paths_(paths), kernel_(std::move(kernel)) {}
   void TestBody() override {
-    std::string sentence;
-    std::string said = diagnosis(run_and_read(paths_, kernel_, kernel_.mutant.full), sentence);
-    EXPECT_EQ(said, kernel_.mutant.expect) << "  it said: " << sentence;
+    const Mutant& mutant = kernel_.mutant;
+    if (!mutant.check.empty()) {
+      const Said alone = said_by(run_and_read(paths_, kernel_, mutant.check));
+      EXPECT_NE(std::find(alone.words.begin(), alone.words.end(), mutant.expect), alone.words.end())
+          << "  " << mutant.check << " alone said: " << alone.words[0] << ", " << alone.sentence;
+      const bool settled = alone.words.size() == 1;
+      if (settled) return;
+    }
+    const Said all = said_by(run_and_read(paths_, kernel_, ""));
+    std::vector<std::string> wanted = {mutant.expect};
+    if (!mutant.or_else.empty()) wanted.push_back(mutant.or_else);
+    EXPECT_EQ(all.words, wanted) << "  it said: " << all.sentence;
   }
 
  private:
