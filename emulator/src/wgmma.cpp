@@ -69,11 +69,10 @@ WgmmaOperation& Warpgroup::operation_of(Block& block,
   if (number - done_ < operations_.size()) {
     WgmmaOperation& operation = operations_[number - done_];
     if (operation.place.line != place.line || operation.group != commits_[index(thread)]) {
-      block.fail(
-          "divergence",
+      std::string sentence =
           "the threads of a warpgroup execute different wgmmas; another one executed that at " +
-              describe(operation.place),
-          place);
+          describe(operation.place);
+      block.fail("divergence", std::move(sentence), place);
     }
     if (!same(operation.call, call)) {
       block.fail("divergence", "the threads of a warpgroup give one wgmma different descriptors",
