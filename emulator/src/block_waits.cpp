@@ -133,16 +133,14 @@ void Block::refuse_async_read(SharedLines::Problem problem,
                               const void* address,
                               Place place) {
   if (problem == SharedLines::Problem::kUnderWay) {
-    fail("missing wait",
-         std::string(function) + " reads " + describe_shared(address) +
-             ", which a copy under way has not filled yet",
-         place);
+    std::string sentence = std::string(function) + " reads " + describe_shared(address) +
+                           ", which a copy under way has not filled yet";
+    fail("missing wait", std::move(sentence), place);
   }
   if (problem == SharedLines::Problem::kNotFenced && options().proxy_fences) {
-    fail("missing fence",
-         std::string(function) + " reads " + describe_shared(address) +
-             ", written without a fence_proxy_async() since",
-         place);
+    std::string sentence = std::string(function) + " reads " + describe_shared(address) +
+                           ", written without a fence_proxy_async() since";
+    fail("missing fence", std::move(sentence), place);
   }
 }
 

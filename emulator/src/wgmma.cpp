@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "block.h"
 
@@ -68,11 +69,10 @@ WgmmaOperation& Warpgroup::operation_of(Block& block,
   if (number - done_ < operations_.size()) {
     WgmmaOperation& operation = operations_[number - done_];
     if (operation.place.line != place.line || operation.group != commits_[index(thread)]) {
-      block.fail(
-          "divergence",
+      std::string sentence =
           "the threads of a warpgroup execute different wgmmas; another one executed that at " +
-              describe(operation.place),
-          place);
+          describe(operation.place);
+      block.fail("divergence", std::move(sentence), place);
     }
     if (!same(operation.call, call)) {
       block.fail("divergence", "the threads of a warpgroup give one wgmma different descriptors",
@@ -188,11 +188,11 @@ void Warpgroup::wait(Block& block, int thread, int pending_groups, Place place) 
     waits_for_ = pending_groups;
     wait_place_ = place;
   } else if (waits_for_ != pending_groups || wait_place_.line != place.line) {
-    block.fail("divergence",
-               "the threads of a warpgroup wait at different places for their wgmmas; another one "
-               "at " +
-                   describe(wait_place_),
-               place);
+    std::string sentence =
+        "the threads of a warpgroup wait at different places for their wgmmas; another one "
+        "at " +
+        describe(wait_place_);
+    block.fail("divergence", std::move(sentence), place);
   }
   if (pending_groups == 0 && pending(thread) != 0 &&
       operations_[issued_[t] - done_ - 1].group == commits_[t]) {
