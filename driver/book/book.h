@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/course.h"
 #include "driver/book/markdown.h"
+#include "driver/course.h"
 
 namespace moe::driver::book {
 
