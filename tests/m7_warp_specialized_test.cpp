@@ -76,7 +76,7 @@ Verdict judge_gemm(const SortedProblem& p, const Outputs& outputs) {
   auto evidence = judge::shape_of_error(difference, "out", p.columns());
   evidence.push_back(rows_of_error(p, difference));
   auto mistakes = judge::explaining(bugs::sorted_models(), p, out, want, difference, judged,
-                                    {"out", kPoison, p.exact});
+                                    {kPoison, p.exact, {}, judge::kModelSlack});
   if (mistakes.empty() && difference.untouched > 0 &&
       difference.untouched == difference.wrong_elements) {
     mistakes.push_back(bugs::kHeldTile);
