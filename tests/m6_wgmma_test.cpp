@@ -48,7 +48,7 @@ constexpr GemmCase kWgmmaCases[] = {
     {"edge", "block128_nine_turns", kTokens, 70, 2, 2, 40, 520, 128, Load::kSkewed, Data::kNormal},
     // random: values that are no integers, magnitudes that differ
     {"random", "tokens", kTokens, 50, 2, 4, 128, 128, 64, Load::kUniform, Data::kNormal},
-    {"random", "slots", kSlots, 70, 2, 3, 136, 264, 128, Load::kSkewed, Data::kNormal},
+    {"random", "slots", kSlots, 70, 2, 3, 136, 136, 128, Load::kSkewed, Data::kNormal},
     {"random", "spread", kTokens, 30, 4, 6, 64, 96, 64, Load::kUniform, Data::kSpread},
     {"random", "many_experts", kTokens, 9, 2, 64, 64, 64, 64, Load::kUniform, Data::kNormal},
     // refused: rules of the contract
