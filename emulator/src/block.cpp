@@ -51,6 +51,7 @@ void Block::start(
   lines.reset(num_threads_);
   for (Warpgroup& warpgroup : warpgroups_) warpgroup.reset();
   refusals_ = 0;
+  wants_to_settle_ = false;
   ticks = 0;
   live_ = num_threads_;
   order_ = options().order;

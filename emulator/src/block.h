@@ -65,6 +65,8 @@ class Block {
   void resume();
   // Lands copies that somebody waits for; false if that helped nobody.
   bool settle();
+  // The same where threads that poll found nothing new for long.
+  void settle_if_asked();
   // Lets those that only try a wait go on with the answer no; false if there are none, or if that
   // was done often and the block did not move since. (others_moved: nothing to do.)
   bool refuse_polls(bool others_moved);
@@ -227,7 +229,9 @@ class Block {
   bool in_thread_ = false;  // one of the threads is running
   std::uint64_t refused_at_ = 0;
   int refusals_ = 0;
-  int polls_ = 0;
+  std::uint64_t polled_at_ = 0;
+  int idle_polls_ = 0;
+  bool wants_to_settle_ = false;
   int num_threads_ = 0;
   int live_ = 0;
   std::uint64_t random_state_ = 1;

@@ -44,18 +44,33 @@ bool Block::refuse_polls(bool others_moved) {
 void Block::poll(Operation operation, Place place) {
   constexpr int kPatience = 64;
   queue_current(ready_, operation, place);
-  if (++polls_ % kPatience == 0) sched_yield();
+  const std::uint64_t now = progress.load(std::memory_order_relaxed);
+  idle_polls_ = now == polled_at_ ? idle_polls_ + 1 : 0;
+  polled_at_ = now;
   if (give_up.load(std::memory_order_relaxed) && operation == Operation::kLoadAcquire) {
     fail("hang",
          "the value that load_acquire() waits for never comes: a block may wait for blocks of "
          "smaller index, of its cluster and of earlier kernels only",
          place, true);
   }
-  if (cluster_->size() == 1) {
-    switch_away();
-  } else {
-    switch_context(current_->context, own_context_);
+  // Whoever polls can always run: what others of the block wait for must land all the same.
+  const bool idle = idle_polls_ >= kPatience;
+  if (idle) {
+    idle_polls_ = 0;
+    wants_to_settle_ = true;
+    sched_yield();
   }
+  if (idle || cluster_->size() > 1) {
+    switch_context(current_->context, own_context_);
+  } else {
+    switch_away();
+  }
+}
+
+void Block::settle_if_asked() {
+  if (!wants_to_settle_) return;
+  wants_to_settle_ = false;
+  if (!settle()) (void)refuse_polls(false);
 }
 
 void Block::finish() {
@@ -118,16 +133,14 @@ void Block::refuse_async_read(SharedLines::Problem problem,
                               const void* address,
                               Place place) {
   if (problem == SharedLines::Problem::kUnderWay) {
-    fail("missing wait",
-         std::string(function) + " reads " + describe_shared(address) +
-             ", which a copy under way has not filled yet",
-         place);
+    std::string sentence = std::string(function) + " reads " + describe_shared(address) +
+                           ", which a copy under way has not filled yet";
+    fail("missing wait", std::move(sentence), place);
   }
   if (problem == SharedLines::Problem::kNotFenced && options().proxy_fences) {
-    fail("missing fence",
-         std::string(function) + " reads " + describe_shared(address) +
-             ", written without a fence_proxy_async() since",
-         place);
+    std::string sentence = std::string(function) + " reads " + describe_shared(address) +
+                           ", written without a fence_proxy_async() since";
+    fail("missing fence", std::move(sentence), place);
   }
 }
 
@@ -200,6 +213,7 @@ int load_acquire(const std::int32_t* flag, Place place) {
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the builtin writes it
 void add_release(std::int32_t* flag, int value) {
   __atomic_fetch_add(flag, value, __ATOMIC_RELEASE);
   t_block->advance();

@@ -40,6 +40,8 @@ bool Cluster::run_some() {
     ran = true;
     b->resume();
     if (failed() != nullptr) return true;
+    b->settle_if_asked();
+    if (failed() != nullptr) return true;
   }
   return ran;
 }

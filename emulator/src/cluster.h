@@ -27,7 +27,7 @@ class Cluster {
 
   // ---- From inside a kernel.
   // All threads of all blocks that have not returned meet.
-  void sync(Block& block, Place place);
+  void sync(Block& own, Place place);
   // Block `rank`, whose shared memory must still be there.
   Block& peer(int rank, const char* function, Place place);
   // What lies at the same place in another block's shared memory.

@@ -54,8 +54,8 @@ void Mbarriers::init(std::uint64_t* address, int arrivals, Place place) {
   if (number == all_.size()) all_.emplace_back();
   Mbarrier& barrier = all_[number];
   if (barrier.pending != barrier.count || barrier.coming != 0 || !barrier.waiting.empty()) {
-    block_.fail("mbarrier", where(block_, address) + " is initialised again while it is in use",
-                place);
+    std::string sentence = where(block_, address) + " is initialised again while it is in use";
+    block_.fail("mbarrier", std::move(sentence), place);
   }
   const std::uint64_t word = kMark | number;
   std::memcpy(address, &word, sizeof word);
@@ -86,22 +86,19 @@ Mbarrier& Mbarriers::at(std::uint64_t* address,
   }
   auto* barrier = const_cast<Mbarrier*>(find(address));
   if (barrier == nullptr) {
-    caller.fail("mbarrier",
-                std::string(function) + ": " + where(block_, address) +
-                    " was never initialised, or not yet",
-                place);
+    std::string sentence = std::string(function) + ": " + where(block_, address) +
+                           " was never initialised, or not yet";
+    caller.fail("mbarrier", std::move(sentence), place);
   }
   if ((load(address) & ~kNumber) != kMark) {
-    caller.fail("mbarrier",
-                std::string(function) + ": " + where(block_, address) +
-                    " was overwritten: its 8 bytes are used as data",
-                place);
+    std::string sentence = std::string(function) + ": " + where(block_, address) +
+                           " was overwritten: its 8 bytes are used as data";
+    caller.fail("mbarrier", std::move(sentence), place);
   }
   if (by_bulk_copy && !barrier->is_fenced) {
-    caller.fail("missing fence",
-                std::string(function) + ": " + where(block_, address) +
-                    " was initialised without mbarrier_init_fence()",
-                place);
+    std::string sentence = std::string(function) + ": " + where(block_, address) +
+                           " was initialised without mbarrier_init_fence()";
+    caller.fail("missing fence", std::move(sentence), place);
   }
   return *barrier;
 }
@@ -132,24 +129,23 @@ void Mbarriers::arrive(Mbarrier& barrier, std::int64_t expected_bytes, Place pla
 void Mbarriers::complete_bytes(Mbarrier& barrier, std::int64_t bytes, Place place) {
   barrier.coming -= bytes;
   barrier.bytes -= bytes;
-  if (barrier.pending == 0 && barrier.bytes < 0) {
-    block_.report("mbarrier",
-                  where(block_, barrier.address) + " gets " + std::to_string(-barrier.bytes) +
-                      " bytes more in a phase than were announced",
-                  place);
-    return;
-  }
   end_phase_if_complete(barrier, place);
 }
 
 void Mbarriers::end_phase_if_complete(Mbarrier& barrier, Place place) {
-  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  if (barrier.pending != 0 || barrier.bytes > 0) return;
+  if (barrier.bytes < 0) {
+    std::string sentence = where(block_, barrier.address) + " gets " +
+                           std::to_string(-barrier.bytes) +
+                           " bytes more in a phase than expect_tx announced";
+    block_.report("mbarrier", std::move(sentence), place);
+    return;
+  }
   if (barrier.coming != 0) {
-    block_.report("mbarrier",
-                  "a phase of " + where(block_, barrier.address) + " ends while copies of " +
-                      std::to_string(barrier.coming) +
-                      " bytes are under way to it that no expect_tx announced",
-                  place);
+    std::string sentence = "a phase of " + where(block_, barrier.address) +
+                           " ends while copies of " + std::to_string(barrier.coming) +
+                           " bytes are under way to it that no expect_tx announced";
+    block_.report("mbarrier", std::move(sentence), place);
     return;
   }
   ++barrier.phase;

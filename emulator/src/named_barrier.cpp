@@ -2,6 +2,8 @@
 
 #include <emulator/hopper.h>
 
+#include <utility>
+
 #include "block.h"
 
 namespace emulator {
@@ -22,11 +24,11 @@ void NamedBarriers::arrive(int id, int threads, bool waits, Place place) {
     barrier.threads = threads;
     barrier.place = place;
   } else if (barrier.threads != threads) {
-    block_.fail("divergence",
-                "threads meet at named barrier " + std::to_string(id) + " for " +
-                    std::to_string(barrier.threads) + " threads (" +
-                    emulator::describe(barrier.place) + ") and for " + std::to_string(threads),
-                place);
+    std::string sentence = "threads meet at named barrier " + std::to_string(id) + " for " +
+                           std::to_string(barrier.threads) + " threads (" +
+                           emulator::describe(barrier.place) + ") and for " +
+                           std::to_string(threads);
+    block_.fail("divergence", std::move(sentence), place);
   }
   if (++barrier.arrived == threads) {
     barrier.arrived = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "block.h"
 
@@ -21,7 +22,14 @@ bool same(const WgmmaCall& a, const WgmmaCall& b) {
 // Thread t = 32w + 4g + q holds d[4j + 2h + e]: row 16w + g + 8h, column 8j + 2q + e.
 float* pair_of(Accumulators& all, int thread, int j, int h) {
   const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * h;
-  return &all.rows[static_cast<std::size_t>(row * all.n + 8 * j + thread % 4 * 2)];
+  return all.rows.data() + row * all.n + 8 * j + thread % 4 * 2;
+}
+
+// Two floats as they are: a NaN equals itself.
+std::uint64_t bits_of(const float* pair) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, pair, sizeof bits);
+  return bits;
 }
 
 Warpgroup& own_warpgroup(const char* function, Place place) {
@@ -61,11 +69,10 @@ WgmmaOperation& Warpgroup::operation_of(Block& block,
   if (number - done_ < operations_.size()) {
     WgmmaOperation& operation = operations_[number - done_];
     if (operation.place.line != place.line || operation.group != commits_[index(thread)]) {
-      block.fail(
-          "divergence",
+      std::string sentence =
           "the threads of a warpgroup execute different wgmmas; another one executed that at " +
-              describe(operation.place),
-          place);
+          describe(operation.place);
+      block.fail("divergence", std::move(sentence), place);
     }
     if (!same(operation.call, call)) {
       block.fail("divergence", "the threads of a warpgroup give one wgmma different descriptors",
@@ -109,7 +116,7 @@ std::size_t Warpgroup::find_accumulators(int thread, const WgmmaCall& call) {
   made.were_written = false;
   made.d = {};
   made.taken = {};
-  made.rows.resize(static_cast<std::size_t>(kWgmmaRows * call.n));
+  made.rows.resize(static_cast<std::size_t>(call.n) * kWgmmaRows);
   return unused;
 }
 
@@ -128,7 +135,7 @@ void Warpgroup::take_accumulators(
   for (int j = 0; j < all.n / 8; ++j) {
     for (int h = 0; h < 2; ++h) {
       float* pair = pair_of(all, static_cast<int>(t), j, h);
-      changed |= std::memcmp(pair, d + 4 * j + 2 * h, 2 * sizeof *pair) != 0;
+      changed |= bits_of(pair) != bits_of(d + 4 * j + 2 * h);
       std::memcpy(pair, d + 4 * j + 2 * h, 2 * sizeof *pair);
     }
   }
@@ -181,11 +188,11 @@ void Warpgroup::wait(Block& block, int thread, int pending_groups, Place place) 
     waits_for_ = pending_groups;
     wait_place_ = place;
   } else if (waits_for_ != pending_groups || wait_place_.line != place.line) {
-    block.fail("divergence",
-               "the threads of a warpgroup wait at different places for their wgmmas; another one "
-               "at " +
-                   describe(wait_place_),
-               place);
+    std::string sentence =
+        "the threads of a warpgroup wait at different places for their wgmmas; another one "
+        "at " +
+        describe(wait_place_);
+    block.fail("divergence", std::move(sentence), place);
   }
   if (pending_groups == 0 && pending(thread) != 0 &&
       operations_[issued_[t] - done_ - 1].group == commits_[t]) {

@@ -58,7 +58,7 @@ void load_a(Block& block, const WgmmaOperation& operation, WgmmaTiles& tiles) {
   if (call.a_registers != nullptr) {
     for (int t = 0; t < kWarpgroupThreads; ++t) {
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t word = operation.a_registers[static_cast<std::size_t>(t * 4 + i)];
+        const std::uint32_t word = operation.a_registers.data()[t * 4 + i];
         float* pair = &tiles.a[t / 32 * 16 + t % 32 / 4 + 8 * (i % 2)][t % 4 * 2 + 8 * (i / 2)];
         pair[0] = widen_bf16(static_cast<std::uint16_t>(word));
         pair[1] = widen_bf16(static_cast<std::uint16_t>(word >> 16));
