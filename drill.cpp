@@ -27,7 +27,7 @@ struct Options {
   moe::driver::SkeletonsOptions skeletons;
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
-  std::vector<int> tune;
+  moe::driver::TuneOptions tune;
 };
 
 struct Verb {
@@ -44,10 +44,12 @@ class HelpText : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string name) const override {
     if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
-    const bool positional =
-        !app->get_options([](const CLI::Option* option) { return option->get_positional(); })
-             .empty();
-    return "usage: " + name + (positional ? " mN" : "") + " [OPTIONS]\n";
+    std::string words;
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional()) continue;
+      words = option->get_required() ? " mN" : " [T E K H I]";
+    }
+    return "usage: " + name + words + " [OPTIONS]\n";
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -95,7 +97,8 @@ void add_bench_options(CLI::App& verb, Options& options) {
 }
 
 void add_tune_options(CLI::App& verb, Options& options) {
-  verb.add_option("sizes", options.tune, "T E K H I; without them shape A")->expected(0, 5);
+  verb.add_option("sizes", options.tune.sizes, "T E K H I; without them shape A")->expected(0, 5);
+  verb.add_flag("--print", options.tune.only_print, "print the line for the table, write nothing");
 }
 
 void add_skeletons_options(CLI::App& verb, Options& options) {
@@ -123,7 +126,7 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_bench(course, options.bench);
        }},
-      {"tune", "measure m4's tiles on this GPU; prints a line for its table", add_tune_options,
+      {"tune", "measure m4's tiles on this GPU and write the best into its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
        }},

@@ -1,5 +1,5 @@
 // m4_group_m.tiles.h: which tile for which problem, as data. pick_tile reads these tables; `drill
-// tune` measures the candidates on your GPU and prints the line to add.
+// tune` measures the candidates on your GPU and writes the line of kTunedTiles.
 #pragma once
 
 namespace moe {
@@ -46,8 +46,8 @@ inline constexpr DefaultTile kDefaultTiles[] = {
     {160, {128, {128, 64, 8}, {128, 64, 8}}},
 };
 
-// What `drill tune` measured, by layer and number of tokens, ascending within a layer. Used where
-// E, K, H and I are equal and num_tokens is the largest that does not exceed T.
+// What `drill tune` measured, in ascending order; the comments say on which GPU and when. Used
+// where E, K, H and I are equal and num_tokens is the largest that does not exceed T.
 struct TunedTile {
   int num_experts;
   int top_k;
@@ -58,8 +58,9 @@ struct TunedTile {
 };
 inline constexpr TunedTile kTunedTiles[] = {
     // NVIDIA H200, 2026-11-29
-    {64, 8, 2048, 768, 4096, {128, {128, 64, 16}, {128, 64, 8}}},
     {8, 2, 4096, 14336, 4096, {128, {128, 64, 16}, {256, 64, 2}}},
+    // NVIDIA H200, 2026-11-29
+    {64, 8, 2048, 768, 4096, {128, {128, 64, 16}, {128, 64, 8}}},
 };
 
 }  // namespace moe

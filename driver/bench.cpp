@@ -1,18 +1,17 @@
-// `drill bench` and `drill tune`: what only a GPU can say.
+// `drill bench`: what only a GPU can say.
 #include "driver/build.h"
+#include "driver/measure.h"
 #include "driver/process.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
 #include "driver/verbs.h"
 
 namespace moe::driver {
-namespace {
 
-// The trees and targets that a measurement needs; an exit code, or 0.
-int prepare(const Course& course,
-            const Backend& backend,
-            const std::vector<std::string>& host,
-            const std::vector<std::string>& cuda) {
+int prepare_measurement(const Course& course,
+                        const Backend& backend,
+                        const std::vector<std::string>& host,
+                        const std::vector<std::string>& cuda) {
   if (!backend.cuda) {
     say(wrapped("SKIP   ", "Times are taken on a GPU only: " + backend.refusal + "."));
     return static_cast<int>(Verdict::kSkip);
@@ -25,7 +24,6 @@ int prepare(const Course& course,
   return static_cast<int>(Verdict::kBuild);
 }
 
-// Passes on what the program prints, as it prints it.
 int run_and_show(const std::vector<std::string>& arguments) {
   Command command;
   command.arguments = arguments;
@@ -33,8 +31,6 @@ int run_and_show(const std::vector<std::string>& arguments) {
   watcher.on_output = [](std::string_view text) { say(text); };
   return run_process(command, watcher).exit_code;
 }
-
-}  // namespace
 
 int run_bench(const Course& course, const BenchOptions& options) {
   const Stage* stage = find_stage(options.stage);
@@ -54,7 +50,7 @@ int run_bench(const Course& course, const BenchOptions& options) {
   if (!options.solution) runners.push_back(stem + ".mine");
   std::vector<std::string> targets = runners;
   targets.emplace_back("cublas_baseline");
-  if (const int code = prepare(course, backend, {"bench_stage"}, targets)) return code;
+  if (const int code = prepare_measurement(course, backend, {"bench_stage"}, targets)) return code;
   std::vector<std::string> arguments = {course.tree("host") / "tests" / "bench_stage",
                                         "--stage",
                                         stem,
@@ -69,18 +65,6 @@ int run_bench(const Course& course, const BenchOptions& options) {
     arguments.push_back(runner_path(course, "cuda", *stage, "mine"));
   }
   return run_and_show(arguments);
-}
-
-int run_tune(const Course& course, const std::vector<int>& sizes) {
-  const Backend backend = choose_backend(Wish::kGpu);
-  if (const int code = prepare(course, backend, {}, {"m4_group_m.tune"})) return code;
-  std::vector<std::string> arguments = {course.tree("cuda") / "runners" / "m4_group_m.tune"};
-  for (const int size : sizes) arguments.push_back(std::to_string(size));
-  const int code = run_and_show(arguments);
-  if (code == 0) {
-    say("The line of \"best\" belongs into kTunedTiles in drills/m4_group_m.tiles.h.\n");
-  }
-  return code;
 }
 
 }  // namespace moe::driver

@@ -1,39 +1,17 @@
 // `drill reset mN`: the blank file again; the old one is kept.
 #include <unistd.h>
 
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <string>
 
 #include "driver/report.h"
 #include "driver/terminal.h"
+#include "driver/trash.h"
 #include "driver/verbs.h"
 
 namespace moe::driver {
 namespace {
-
-std::filesystem::path trash_path(const Course& course, const Stage& stage) {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char time[32];
-  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &parts);
-  const std::filesystem::path folder = course.root / ".drill" / "trash";
-  std::filesystem::path path = folder / (std::string(time) + "-" + stage.stem + ".cu");
-  for (int copy = 2; std::filesystem::exists(path); ++copy) {
-    path = folder / (std::string(time) + "-" + stage.stem + "-" + std::to_string(copy) + ".cu");
-  }
-  return path;
-}
-
-// As short as it can be typed from where the user is.
-std::string typed_path(const Course& course, const std::filesystem::path& path) {
-  std::error_code error;
-  const bool here =
-      std::filesystem::equivalent(std::filesystem::current_path(error), course.root, error);
-  return shell_quoted(here ? path.lexically_relative(course.root).string() : path.string());
-}
 
 bool confirmed(const std::string& file) {
   say("Replace " + file + " by the blank file? Yours is kept in .drill/trash. [y/N] ");
@@ -73,9 +51,7 @@ int reset_stage(const Course& course, const ResetOptions& options) {
   }
   std::filesystem::path saved;
   if (exists) {
-    saved = trash_path(course, stage);
-    std::filesystem::create_directories(saved.parent_path());
-    std::filesystem::copy_file(course.mine(stage), saved);
+    saved = keep_copy(course, course.mine(stage));
   }
   if (!write_file(course.mine(stage), skeleton)) {
     say("drill: " + course.mine(stage).string() + " cannot be written\n");
@@ -83,8 +59,7 @@ int reset_stage(const Course& course, const ResetOptions& options) {
   }
   say(file + " is blank again\n");
   if (exists) {
-    say("undo   cp " + typed_path(course, saved) + " " + typed_path(course, course.mine(stage)) +
-        "\n");
+    say("undo   " + undo_command(course, saved, course.mine(stage)) + "\n");
   }
   return 0;
 }

@@ -47,13 +47,20 @@ struct BenchOptions {
   bool solution = false;
 };
 
+struct TuneOptions {
+  std::vector<int> sizes;   // T E K H I; none: shape A
+  bool only_print = false;  // measure, change nothing
+};
+
 int show_where(const Course& course);  // driver/where.cpp
 int run_stage(const Course& course, const RunOptions& options);
 int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
-int run_tune(const Course& course, const std::vector<int>& sizes);
+int run_tune(const Course& course, const TuneOptions& options);
+// The part of it that needs no GPU: from the report of the measurement to the table.
+int write_tuned_line(const Course& course, const std::string& report, bool only_print);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);

@@ -1,304 +1,342 @@
-// Measures every tile that m4's grouped_gemm is compiled for, in several GROUP_M, on this GPU and
-// one layer; prints JSON lines, at the end the line for kTunedTiles in drills/m4_group_m.tiles.h.
+// Finds the tiles of m4 for one layer on this GPU; `drill tune` writes them into the table.
 //
-//   m4_group_m.tune [T [E [K [H [I]]]]]        default: 4096 64 8 2048 768
+//   m4_group_m.tune [--report FILE] [--rounds N] [--replays N] [--rest-ms N] [T E K H I]
 //
-// Each time is the median of kRepeats, events around one call, the L2 cache emptied before. Random
-// data, uniform routing. All tiles add in the same order, so outputs must be equal bit for bit:
-// checked.
-#include <drills/m1_align.h>
-#include <drills/m4_group_m.h>
-
+// 1. Each GEMM of the layer on every tile that it is compiled for, in several GROUP_M.
+// 2. The whole layer on the best combinations, beside the tile that pick_tile gives now: what is
+//    chosen is what makes the layer fast, not what is fast alone.
+// Times are taken as by bench: replays of a captured graph, L2 emptied before each, random data.
+// All candidates take turns, with a rest before each, every second round in the opposite order:
+// else a GPU that gets warm, or lowers its clock, judges by the order. All tiles add in the same
+// order, so outputs must be equal bit for bit: checked.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
-namespace moe {
+#include "device_buffers.h"
+#include "m4_group_m_tune_layer.h"
+#include "replay_timing.h"
+
+namespace moe::tune {
 namespace {
 
-constexpr int kRepeats = 15;
+using runner::check;
+
 constexpr int kGroups[] = {1, 2, 4, 8, 16, 32};
-constexpr size_t kFlushBytes = size_t{256} << 20;
+constexpr double kHopeless = 1.5;   // times the best of its GEMM: not measured again
+constexpr double kFinalist = 1.25;  // times the least sum of two GEMMs
+constexpr size_t kMostFinalists = 8;
+constexpr double kWorthwhile = 0.995;  // of the time of the present choice, else it stays
 
-void check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "m4_group_m.tune: %s: %s\n", what, cudaGetErrorString(status));
-  std::exit(70);
-}
-
-struct Layer {
-  int num_tokens = 4096;
-  int num_experts = 64;
-  int top_k = 8;
-  int hidden_size = 2048;
-  int intermediate_size = 768;
-  size_t ids() const { return static_cast<size_t>(num_tokens) * static_cast<size_t>(top_k); }
-  double flops_of_gemm1() const {
-    return 4.0 * static_cast<double>(ids()) * hidden_size * intermediate_size;
-  }
-  double flops_of_gemm2() const { return flops_of_gemm1() / 2; }
+struct Options {
+  LayerSizes sizes;
+  std::string report;
+  int rounds = 3;
+  int replays = 20;
+  int rest_ms = 50;
 };
 
-template <class T>
-T* device_array(size_t count) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, count * sizeof(T) + 256), "cudaMalloc");
-  check(cudaMemset(memory, 0, count * sizeof(T)), "cudaMemset");
-  return static_cast<T*>(memory);
-}
+// Something that is timed: a captured graph and all its times.
+struct Timed {
+  cudaGraphExec_t graph = nullptr;
+  std::vector<float> us;
 
-// Roughly normal: the sum of four uniform numbers from a hash, times `scale`.
-__device__ float random_value(uint64_t index, uint64_t seed) {
-  uint64_t x = index * 0x9e3779b97f4a7c15u + seed;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  x ^= x >> 31;
-  float sum = 0.0f;
-  for (int i = 0; i < 4; ++i) sum += static_cast<float>(x >> (16 * i) & 0xffff) / 65536.0f - 0.5f;
-  return sum * 1.7320508f;
-}
-
-template <class T>
-__global__ void fill_kernel(T* values, size_t count, float scale, uint64_t seed) {
-  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count;
-       i += stride) {
-    values[i] = static_cast<T>(random_value(i, seed) * scale);
+  double median() const {
+    if (us.empty()) return 1e30;
+    std::vector<float> sorted = us;
+    std::sort(sorted.begin(), sorted.end());
+    return static_cast<double>(sorted[sorted.size() / 2]);
   }
+};
+
+struct Candidate {
+  int which;  // GEMM 1 or 2
+  int block_m;
+  GemmTile tile;
+  Timed timed;
+};
+
+struct Finalist {
+  Tile tile;
+  Timed timed;
+};
+
+bool equal(const GemmTile& a, const GemmTile& b) {
+  return a.block_n == b.block_n && a.block_k == b.block_k && a.group_m == b.group_m;
+}
+bool equal(const Tile& a, const Tile& b) {
+  return a.block_m == b.block_m && equal(a.gemm1, b.gemm1) && equal(a.gemm2, b.gemm2);
 }
 
-template <class T>
-T* random_array(size_t count, float scale, uint64_t seed) {
-  T* values = device_array<T>(count);
-  fill_kernel<<<1024, 256>>>(values, count, scale, seed);
-  check(cudaDeviceSynchronize(), "fill");
-  return values;
+std::string text_of(int block_m, const GemmTile& tile) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%dx%dx%d group_m %d", block_m, tile.block_n, tile.block_k,
+                tile.group_m);
+  return text;
 }
 
-__global__ void count_differences_kernel(int* differences,
-                                         const uint32_t* a,
-                                         const uint32_t* b,
-                                         size_t words) {
-  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-  int mine = 0;
-  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < words;
-       i += stride) {
-    mine += a[i] != b[i] ? 1 : 0;
-  }
-  if (mine != 0) atomicAdd(differences, mine);
-}
+class Tuner {
+ public:
+  Tuner(const Options& options, cudaStream_t stream)
+      : options_(options), stream_(stream), layer_(options.sizes, stream) {}
 
-// Median of one call in microseconds; negative where the device refuses the launch.
+  int run();
+
+ private:
+  template <class Call>
+  bool prepare(Call call, int which, Timed& timed);
+  void time_once(Timed& timed);
+  std::vector<Candidate> candidates();
+  void measure(std::vector<Candidate>& all);
+  std::vector<Finalist> finalists(const std::vector<Candidate>& all);
+  void print(const std::vector<Candidate>& all) const;
+  bool conclude(std::vector<Finalist>& all);
+
+  Options options_;
+  cudaStream_t stream_;
+  Layer layer_;
+  bool kept_[3] = {};
+};
+
+// Runs the call once, compares its output with that of the first such call, captures it. False
+// where the device can't launch it or the output differs.
 template <class Call>
-double median_us(Call call) {
-  static unsigned char* const flush = device_array<unsigned char>(kFlushBytes);
-  cudaEvent_t begin = nullptr;
-  cudaEvent_t end = nullptr;
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  std::vector<float> times;
-  for (int i = 0; i <= kRepeats; ++i) {
-    check(cudaMemsetAsync(flush, i, kFlushBytes, nullptr), "flush");
-    check(cudaEventRecord(begin, nullptr), "event");
-    if (call() != cudaSuccess) {
-      (void)cudaGetLastError();
-      return -1.0;
+bool Tuner::prepare(Call call, int which, Timed& timed) {
+  if (call() != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  check(cudaStreamSynchronize(stream_), "run");
+  if (!kept_[which]) layer_.keep(which);
+  kept_[which] = true;
+  if (layer_.differences(which) != 0) return false;
+  cudaError_t status = cudaSuccess;
+  check(runner::capture(call, stream_, &timed.graph, &status), "capture");
+  return status == cudaSuccess;
+}
+
+void Tuner::time_once(Timed& timed) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(options_.rest_ms));
+  std::vector<float> times(static_cast<size_t>(options_.replays));
+  check(runner::time_replays(timed.graph, options_.replays, stream_, times.data()), "time");
+  timed.us.insert(timed.us.end(), times.begin(), times.end());
+}
+
+std::vector<Candidate> Tuner::candidates() {
+  std::vector<Candidate> all;
+  for (const int which : {1, 2}) {
+    for (const TileShape& shape : kTileShapes) {
+      for (const int group_m : kGroups) {
+        Candidate one = {which, shape.block_m, {shape.block_n, shape.block_k, group_m}, {}};
+        check(layer_.align(one.block_m), "align");
+        const auto call = [&] { return layer_.gemm(which, one.block_m, one.tile); };
+        if (prepare(call, which, one.timed)) {
+          all.push_back(one);
+        } else {
+          std::printf("  left out: GEMM%d %s\n", which, text_of(one.block_m, one.tile).c_str());
+        }
+      }
     }
-    check(cudaEventRecord(end, nullptr), "event");
-    check(cudaEventSynchronize(end), "run");
-    float ms = 0.0f;
-    check(cudaEventElapsedTime(&ms, begin, end), "time");
-    if (i > 0) times.push_back(ms * 1000.0f);  // the first run warms up
   }
-  std::sort(times.begin(), times.end());
-  check(cudaEventDestroy(begin), "event");
-  check(cudaEventDestroy(end), "event");
-  return times[times.size() / 2];
+  return all;
 }
 
-// What one layer is measured with.
-struct Arrays {
-  explicit Arrays(const Layer& layer)
-      : logits(random_array<float>(
-            static_cast<size_t>(layer.num_tokens) * layer.num_experts, 1.0f, 1)),
-        x(random_array<__nv_bfloat16>(
-            static_cast<size_t>(layer.num_tokens) * layer.hidden_size, 1.0f, 2)),
-        w13(random_array<__nv_bfloat16>(weights(layer) * 2, 0.03f, 3)),
-        w2(random_array<__nv_bfloat16>(weights(layer), 0.03f, 4)),
-        h(random_array<__nv_bfloat16>(layer.ids() * layer.intermediate_size, 1.0f, 5)),
-        out(device_array<__nv_bfloat16>(layer.ids() * widest(layer))),
-        first_out{device_array<__nv_bfloat16>(layer.ids() * layer.intermediate_size),
-                  device_array<__nv_bfloat16>(layer.ids() * layer.hidden_size)},
-        topk_ids(device_array<int32_t>(layer.ids())),
-        topk_weights(device_array<float>(layer.ids())) {}
-  static size_t weights(const Layer& l) {
-    return static_cast<size_t>(l.num_experts) * l.hidden_size * l.intermediate_size;
-  }
-  static size_t widest(const Layer& l) {
-    return static_cast<size_t>(std::max(l.hidden_size, l.intermediate_size));
-  }
-  float* logits;
-  __nv_bfloat16 *x, *w13, *w2, *h, *out;
-  __nv_bfloat16* first_out[2];  // what the first candidate of each GEMM gave
-  int32_t* topk_ids;
-  float* topk_weights;
-};
-
-struct Table {
-  int32_t *sorted_token_ids, *expert_ids, *num_tokens_post_padded;
-};
-
-Table make_table(const Layer& l, const Arrays& arrays, int block_m) {
-  const size_t capacity = align_capacity(l.num_tokens, l.top_k, l.num_experts, block_m);
-  const Table table = {device_array<int32_t>(capacity), device_array<int32_t>(capacity / block_m),
-                       device_array<int32_t>(1)};
-  const size_t bytes =
-      solution::align_workspace_bytes(l.num_tokens, l.top_k, l.num_experts, block_m);
-  auto* workspace = device_array<unsigned char>(bytes);
-  check(solution::align(table.sorted_token_ids, table.expert_ids, table.num_tokens_post_padded,
-                        arrays.topk_ids, l.num_tokens, l.top_k, l.num_experts, block_m, workspace,
-                        bytes, nullptr),
-        "align");
-  check(cudaDeviceSynchronize(), "align");
-  check(cudaFree(workspace), "cudaFree");
-  return table;
-}
-
-GroupedGemm make_gemm(const Layer& l, const Arrays& arrays, const Table& table, int which) {
-  GroupedGemm gemm = {};
-  gemm.out = arrays.out;
-  gemm.a = which == 1 ? arrays.x : arrays.h;
-  gemm.w = which == 1 ? arrays.w13 : arrays.w2;
-  gemm.topk_weights = which == 1 ? nullptr : arrays.topk_weights;
-  gemm.sorted_token_ids = table.sorted_token_ids;
-  gemm.expert_ids = table.expert_ids;
-  gemm.num_tokens_post_padded = table.num_tokens_post_padded;
-  gemm.num_tokens = l.num_tokens;
-  gemm.top_k = l.top_k;
-  gemm.num_experts = l.num_experts;
-  gemm.n = which == 1 ? l.intermediate_size : l.hidden_size;
-  gemm.depth = which == 1 ? l.hidden_size : l.intermediate_size;
-  gemm.rows = which == 1 ? Rows::kTokens : Rows::kSlots;
-  gemm.swiglu = which == 1;
-  return gemm;
-}
-
-struct Best {
-  double us = 1e30;
-  GemmTile tile = {};
-};
-
-// All groups of one compiled tile; remembers the fastest.
-void measure(const Layer& l, const Arrays& arrays, GroupedGemm gemm, int which, Best& best) {
-  static bool have_first[2] = {};
-  const size_t words = l.ids() * static_cast<size_t>(gemm.n) / 2;
-  static int* const differences = device_array<int>(1);
-  for (const int group_m : kGroups) {
-    gemm.tile.group_m = group_m;
-    const double us = median_us([&] { return solution::m4::grouped_gemm(gemm, nullptr); });
-    if (us < 0) return;
-    if (!have_first[which - 1]) {
-      check(
-          cudaMemcpy(arrays.first_out[which - 1], arrays.out, words * 4, cudaMemcpyDeviceToDevice),
-          "copy");
-      have_first[which - 1] = true;
+void Tuner::measure(std::vector<Candidate>& all) {
+  for (int round = 0; round < options_.rounds; ++round) {
+    double best[3] = {1e30, 1e30, 1e30};
+    for (const Candidate& one : all) {
+      best[one.which] = std::min(best[one.which], one.timed.median());
     }
-    int wrong = 0;
-    check(cudaMemset(differences, 0, sizeof wrong), "cudaMemset");
-    count_differences_kernel<<<1024, 256>>>(
-        differences, reinterpret_cast<const uint32_t*>(arrays.out),
-        reinterpret_cast<const uint32_t*>(arrays.first_out[which - 1]), words);
-    check(cudaMemcpy(&wrong, differences, sizeof wrong, cudaMemcpyDeviceToHost), "copy");
-    const double flops = which == 1 ? l.flops_of_gemm1() : l.flops_of_gemm2();
-    std::printf(
-        "{\"type\":\"candidate\",\"gemm\":%d,\"block_m\":%d,\"block_n\":%d,\"block_k\":%d,"
-        "\"group_m\":%d,\"us\":%.1f,\"tflops\":%.1f,\"differences\":%d}\n",
-        which, gemm.block_m, gemm.tile.block_n, gemm.tile.block_k, group_m, us, flops / us * 1e-6,
-        wrong);
+    std::printf("  round %d of %d\n", round + 1, options_.rounds);
     std::fflush(stdout);
-    if (wrong == 0 && us < best.us) best = {us, gemm.tile};
+    int block_m = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      Candidate& one = all[round % 2 == 0 ? i : all.size() - 1 - i];
+      if (round > 0 && one.timed.median() > kHopeless * best[one.which]) continue;
+      if (one.block_m != block_m) check(layer_.align(one.block_m), "align");
+      block_m = one.block_m;
+      time_once(one.timed);
+    }
   }
 }
 
-void measure_layer(const Layer& l, const Arrays& arrays) {
-  const size_t bytes = solution::m4::moe_layer_workspace_bytes(l.num_tokens, l.num_experts, l.top_k,
-                                                               l.hidden_size, l.intermediate_size);
-  auto* workspace = device_array<unsigned char>(bytes);
-  const double us = median_us([&] {
-    return solution::m4::moe_layer(arrays.out, arrays.x, arrays.logits, arrays.w13, arrays.w2,
-                                   l.num_tokens, l.num_experts, l.top_k, l.hidden_size,
-                                   l.intermediate_size, true, workspace, bytes, nullptr);
-  });
-  const double routing_us = median_us([&] {
-    return solution::route(arrays.topk_ids, arrays.topk_weights, arrays.logits, l.num_tokens,
-                           l.num_experts, l.top_k, true, nullptr);
-  });
-  const Tile tile = solution::m4::pick_tile(l.num_tokens, l.num_experts, l.top_k, l.hidden_size,
-                                            l.intermediate_size);
-  std::printf(
-      "{\"type\":\"layer\",\"us\":%.1f,\"tflops\":%.1f,\"route_us\":%.1f,\"block_m\":%d,"
-      "\"gemm1\":[%d,%d,%d],\"gemm2\":[%d,%d,%d]}\n",
-      us, (l.flops_of_gemm1() + l.flops_of_gemm2()) / us * 1e-6, routing_us, tile.block_m,
-      tile.gemm1.block_n, tile.gemm1.block_k, tile.gemm1.group_m, tile.gemm2.block_n,
-      tile.gemm2.block_k, tile.gemm2.group_m);
-  check(cudaFree(workspace), "cudaFree");
+// The best group_m of each tile shape; all pairs of these with one block_m whose sum is near the
+// least; and the tile that is used now, which stands first.
+std::vector<Finalist> Tuner::finalists(const std::vector<Candidate>& all) {
+  std::vector<Candidate> best;
+  for (const Candidate& one : all) {
+    const auto same = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
+      return other.which == one.which && other.block_m == one.block_m &&
+             other.tile.block_n == one.tile.block_n && other.tile.block_k == one.tile.block_k;
+    });
+    if (same == best.end()) {
+      best.push_back(one);
+    } else if (one.timed.median() < same->timed.median()) {
+      *same = one;
+    }
+  }
+  std::vector<std::pair<double, Tile>> pairs;
+  for (const Candidate& first : best) {
+    for (const Candidate& second : best) {
+      if (first.which != 1 || second.which != 2 || first.block_m != second.block_m) continue;
+      pairs.push_back(
+          {first.timed.median() + second.timed.median(), {first.block_m, first.tile, second.tile}});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const LayerSizes& l = options_.sizes;
+  std::vector<Finalist> chosen = {{solution::m4::pick_tile(l.num_tokens, l.num_experts, l.top_k,
+                                                           l.hidden_size, l.intermediate_size),
+                                   {}}};
+  for (const auto& [sum, tile] : pairs) {
+    if (sum > kFinalist * pairs.front().first || chosen.size() > kMostFinalists) break;
+    if (!equal(tile, chosen.front().tile)) chosen.push_back({tile, {}});
+  }
+  return chosen;
 }
 
-int run(const Layer& l) {
+void Tuner::print(const std::vector<Candidate>& all) const {
+  for (const int which : {1, 2}) {
+    std::printf("  GEMM%d%s, us for group_m", which, which == 1 ? " with SwiGLU" : "");
+    for (const int group_m : kGroups) std::printf("%s%d", group_m == 1 ? " " : ", ", group_m);
+    std::printf("\n");
+    for (const TileShape& shape : kTileShapes) {
+      std::printf("    %3dx%3dx%2d ", shape.block_m, shape.block_n, shape.block_k);
+      for (const int group_m : kGroups) {
+        const auto found = std::find_if(all.begin(), all.end(), [&](const Candidate& one) {
+          return one.which == which && one.block_m == shape.block_m &&
+                 equal(one.tile, {shape.block_n, shape.block_k, group_m});
+        });
+        if (found == all.end()) {
+          std::printf("        -");
+        } else {
+          std::printf(" %8.1f", found->timed.median());
+        }
+      }
+      std::printf("\n");
+    }
+  }
+}
+
+// Prints the layers; says in the report what should stand in the table. False where the layer is
+// not what moe_layer computes.
+bool Tuner::conclude(std::vector<Finalist>& all) {
+  const LayerSizes& l = options_.sizes;
+  const double flops = l.flops(1) + l.flops(2);
+  std::printf("  whole layer, us\n");
+  for (const Finalist& one : all) {
+    const double us = one.timed.median();
+    std::printf("    GEMM1 %-24s GEMM2 %-24s %8.1f  %6.1f TFLOPS%s\n",
+                text_of(one.tile.block_m, one.tile.gemm1).c_str(),
+                text_of(one.tile.block_m, one.tile.gemm2).c_str(), us, flops / us * 1e-6,
+                &one == all.data() ? "  (now)" : "");
+  }
+  const auto best = std::min_element(
+      all.begin(), all.end(),
+      [](const Finalist& a, const Finalist& b) { return a.timed.median() < b.timed.median(); });
+  const double now_us = all.front().timed.median();
+  const bool keep = best->timed.median() > kWorthwhile * now_us;
+  const Tile& tile = keep ? all.front().tile : best->tile;
   cudaDeviceProp device = {};
   check(cudaGetDeviceProperties(&device, 0), "device");
-  std::printf("{\"type\":\"device\",\"name\":\"%s\",\"multiprocessors\":%d,\"l2_bytes\":%d}\n",
-              device.name, device.multiProcessorCount, device.l2CacheSize);
-  const Arrays arrays(l);
-  check(solution::route(arrays.topk_ids, arrays.topk_weights, arrays.logits, l.num_tokens,
-                        l.num_experts, l.top_k, true, nullptr),
-        "route");
-  double best_us = 1e30;
-  std::string best_line;
-  Best best[2];
-  int block_m = 0;
-  const auto close = [&] {  // all tiles of one block_m are measured
-    if (best[0].us + best[1].us >= best_us) return;
-    best_us = best[0].us + best[1].us;
-    char line[160];
-    std::snprintf(line, sizeof line, "{%d, %d, %d, %d, %d, {%d, {%d, %d, %d}, {%d, %d, %d}}},",
-                  l.num_experts, l.top_k, l.hidden_size, l.intermediate_size, l.num_tokens, block_m,
-                  best[0].tile.block_n, best[0].tile.block_k, best[0].tile.group_m,
-                  best[1].tile.block_n, best[1].tile.block_k, best[1].tile.group_m);
-    best_line = line;
-  };
-  for (const TileShape& shape : kTileShapes) {
-    if (shape.block_m != block_m) {
-      close();
-      block_m = shape.block_m;
-      best[0] = best[1] = {};
-    }
-    const Table table = make_table(l, arrays, shape.block_m);
-    for (const int which : {1, 2}) {
-      GroupedGemm gemm = make_gemm(l, arrays, table, which);
-      gemm.block_m = shape.block_m;
-      gemm.tile = {shape.block_n, shape.block_k, 1};
-      measure(l, arrays, gemm, which, best[which - 1]);
-    }
-    check(cudaFree(table.sorted_token_ids), "cudaFree");
-    check(cudaFree(table.expert_ids), "cudaFree");
-    check(cudaFree(table.num_tokens_post_padded), "cudaFree");
+  if (options_.report.empty()) return true;
+  std::FILE* file = std::fopen(options_.report.c_str(), "we");
+  if (file == nullptr) return false;
+  std::fprintf(file,
+               "{\"gpu\":\"%s\",\"num_experts\":%d,\"top_k\":%d,\"hidden_size\":%d,"
+               "\"intermediate_size\":%d,\"num_tokens\":%d,\"block_m\":%d,\"gemm1\":[%d,%d,%d],"
+               "\"gemm2\":[%d,%d,%d],\"us\":%.1f,\"us_before\":%.1f}\n",
+               device.name, l.num_experts, l.top_k, l.hidden_size, l.intermediate_size,
+               l.num_tokens, tile.block_m, tile.gemm1.block_n, tile.gemm1.block_k,
+               tile.gemm1.group_m, tile.gemm2.block_n, tile.gemm2.block_k, tile.gemm2.group_m,
+               keep ? now_us : best->timed.median(), now_us);
+  return std::fclose(file) == 0;
+}
+
+int Tuner::run() {
+  std::vector<Candidate> all = candidates();
+  measure(all);
+  print(all);
+  std::vector<Finalist> layers = finalists(all);
+  check(layer_.run_moe_layer(), "moe_layer");
+  layer_.keep(0);
+  kept_[0] = true;
+  for (Finalist& one : layers) {
+    if (prepare([&] { return layer_.run(one.tile); }, 0, one.timed)) continue;
+    std::fprintf(stderr, "m4_group_m.tune: the layer on %s is not what moe_layer computes\n",
+                 text_of(one.tile.block_m, one.tile.gemm1).c_str());
+    return 70;
   }
-  close();
-  std::printf("{\"type\":\"best\",\"us\":%.1f,\"line\":\"%s\"}\n", best_us, best_line.c_str());
-  measure_layer(l, arrays);
-  return 0;
+  for (int round = 0; round < options_.rounds; ++round) {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      time_once(layers[round % 2 == 0 ? i : layers.size() - 1 - i].timed);
+    }
+  }
+  return conclude(layers) ? 0 : 70;
+}
+
+bool parse(int argc, char** argv, Options& options) {
+  int* const sizes[] = {&options.sizes.num_tokens, &options.sizes.num_experts, &options.sizes.top_k,
+                        &options.sizes.hidden_size, &options.sizes.intermediate_size};
+  int num_sizes = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    int* const number = word == "--rounds"    ? &options.rounds
+                        : word == "--replays" ? &options.replays
+                        : word == "--rest-ms" ? &options.rest_ms
+                                              : nullptr;
+    const bool option = number != nullptr || word == "--report";
+    if (option && ++i == argc) return false;
+    if (number != nullptr) {
+      *number = std::atoi(argv[i]);
+    } else if (word == "--report") {
+      options.report = argv[i];
+    } else if (num_sizes < 5) {
+      *sizes[num_sizes++] = std::atoi(argv[i]);
+    } else {
+      return false;
+    }
+  }
+  return (num_sizes == 0 || num_sizes == 5) && options.rounds > 0 && options.replays > 0;
+}
+
+int main_of(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::fprintf(stderr, "usage: %s [--report FILE] [--rounds N] [--replays N] [T E K H I]\n",
+                 argv[0]);
+    return 2;
+  }
+  const LayerSizes& l = options.sizes;
+  // Any aligned workspace will do to ask for the other rules.
+  const char* rule = refuse_sizes(l.num_tokens, l.num_experts, l.top_k);
+  if (rule == nullptr && l.num_tokens <= l.num_experts) {
+    rule = "for num_tokens <= num_experts pick_tile takes kFewTokensTile, whatever the table says";
+  }
+  if (rule == nullptr) {
+    rule = solution::m4::refuse_moe_layer(nullptr, nullptr, nullptr, nullptr, nullptr, l.num_tokens,
+                                          l.num_experts, l.top_k, l.hidden_size,
+                                          l.intermediate_size, true, nullptr, SIZE_MAX, nullptr);
+  }
+  if (rule != nullptr) {
+    std::fprintf(stderr, "m4_group_m.tune: %s\n", rule);
+    return 2;
+  }
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  std::printf("tune   m4 for T%d E%d K%d H%d I%d, bf16\n", l.num_tokens, l.num_experts, l.top_k,
+              l.hidden_size, l.intermediate_size);
+  return Tuner(options, stream).run();
 }
 
 }  // namespace
-}  // namespace moe
+}  // namespace moe::tune
 
 int main(int argc, char** argv) {
-  moe::Layer layer;
-  int* const fields[] = {&layer.num_tokens, &layer.num_experts, &layer.top_k, &layer.hidden_size,
-                         &layer.intermediate_size};
-  for (int i = 1; i < argc && i <= 5; ++i) *fields[i - 1] = std::atoi(argv[i]);
-  return moe::run(layer);
+  return moe::tune::main_of(argc, argv);
 }

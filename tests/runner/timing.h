@@ -1,5 +1,4 @@
-// timing.h: how a call is timed. One capture; each replay stands between two events, behind a write
-// of 256 MB that empties L2 (and hides the time that the launch of the graph takes).
+// timing.h: a request to time a call of the stage, as replay_timing.h does it.
 #pragma once
 
 #include <cuda_runtime.h>
