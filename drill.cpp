@@ -28,6 +28,7 @@ struct Options {
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
   std::vector<int> tune;
+  bool long_selftest = false;
 };
 
 struct Verb {
@@ -98,6 +99,10 @@ void add_tune_options(CLI::App& verb, Options& options) {
   verb.add_option("sizes", options.tune, "T E K H I; without them shape A")->expected(0, 5);
 }
 
+void add_selftest_options(CLI::App& verb, Options& options) {
+  verb.add_flag("--long", options.long_selftest, "repeat the full sets too, not only the quick ones");
+}
+
 void add_skeletons_options(CLI::App& verb, Options& options) {
   CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
   verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
@@ -129,8 +134,10 @@ const std::vector<Verb>& verbs() {
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},
-      {"selftest", "test the course itself: emulator, solutions, skeletons", add_nothing,
-       [](const Course& course, const Options&) { return moe::driver::run_selftest(course); }},
+      {"selftest", "test the course itself: emulator, solutions, skeletons", add_selftest_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_selftest(course, options.long_selftest);
+       }},
       {"skeletons", "", add_skeletons_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_skeletons(course, options.skeletons);

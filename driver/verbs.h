@@ -55,7 +55,7 @@ int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const std::vector<int>& sizes);
 int run_doctor(const Course& course);
-int run_selftest(const Course& course);
+int run_selftest(const Course& course, bool long_set);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);
 
 // Where a stage stands, from its file and .drill/state alone; used by `drill` and `drill list`.
