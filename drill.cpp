@@ -31,6 +31,7 @@ struct Options {
   moe::driver::PaddingOptions padding;
   std::string idea;
   moe::driver::ReadOptions read;
+  bool long_selftest = false;
 };
 
 struct Verb {
@@ -130,6 +131,10 @@ void add_padding_options(CLI::App& verb, Options& options) {
   verb.add_option("--seed", padding.seed, "of the routing; 1")->type_name("N");
 }
 
+void add_selftest_options(CLI::App& verb, Options& options) {
+  verb.add_flag("--long", options.long_selftest, "repeat the full sets too, not only the quick ones");
+}
+
 void add_skeletons_options(CLI::App& verb, Options& options) {
   CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
   verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
@@ -173,8 +178,10 @@ const std::vector<Verb>& verbs() {
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},
-      {"selftest", "test the course itself: emulator, solutions, skeletons", add_nothing,
-       [](const Course& course, const Options&) { return moe::driver::run_selftest(course); }},
+      {"selftest", "test the course itself: emulator, solutions, skeletons", add_selftest_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_selftest(course, options.long_selftest);
+       }},
       {"skeletons", "", add_skeletons_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_skeletons(course, options.skeletons);

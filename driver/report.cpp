@@ -29,6 +29,7 @@ CaseRecord case_of(const Json& record) {
   result.seconds = record.value("seconds", 0.0);
   result.shape = record.value("shape", "");
   if (record.contains("seed")) result.seed = record.at("seed").get<std::uint64_t>();
+  result.digest = record.value("digest", std::uint64_t{0});
   result.step = record.value("step", "");
   result.sentence = record.value("sentence", "");
   result.code = record.value("code", "");

@@ -178,7 +178,7 @@ int StageRun::test() {
   test_options.side = scene_.side;
   test_options.full = options_.full;
   test_options.case_name = options_.case_name;
-  test_options.seed = options_.seed;
+  test_options.seed = options_.seed.value_or(fresh_seed());
   StatusLine status;
   std::size_t judged = 0;
   const TestRun run =

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "driver/gtest_count.h"
+#include "driver/repeats.h"
 #include "driver/stage_run.h"
 #include "driver/terminal.h"
 #include "driver/verbs.h"
@@ -20,7 +21,7 @@ constexpr double kProgramLimitSeconds = 300;
 
 class SelfTest {
  public:
-  explicit SelfTest(const Course& course) : course_(course) {}
+  SelfTest(const Course& course, bool long_set) : course_(course), long_(long_set) {}
 
   int run();
 
@@ -35,10 +36,12 @@ class SelfTest {
   void run_programs();
   void run_solution(const Stage& stage, const Backend& backend);
   void run_skeleton(const Stage& stage);
+  void run_repeats(const Stage& stage, const Backend& backend);
   TestRun run_side(const Stage& stage, const Backend& backend, const std::string& side);
   void check_cuda();
 
   const Course& course_;
+  bool long_;
   Clock::time_point start_ = Clock::now();
   StatusLine status_;
   Tally total_;
@@ -186,6 +189,16 @@ void SelfTest::run_skeleton(const Stage& stage) {
   step(std::string(stage.id) + " skeleton, every case, is TODO", tally, details);
 }
 
+void SelfTest::run_repeats(const Stage& stage, const Backend& backend) {
+  const Repeats repeats = check_repeats(
+      course_, stage, backend, long_,
+      [&](const std::string& what) { status_.show(std::string(stage.id) + " solution  " + what); });
+  const char* where = backend.cuda ? "on the GPU" : "on the emulator";
+  step(std::string(stage.id) + (long_ ? " full set" : " quick set") +
+           " five times and shuffled, the same " + where,
+       repeats.tally, repeats.details);
+}
+
 // With a toolkit everything must compile for CUDA; with a GPU too, the solutions must pass on it.
 void SelfTest::check_cuda() {
   Machine machine{find_gpu(), find_nvcc()};
@@ -215,7 +228,9 @@ void SelfTest::check_cuda() {
                                       stem + ".selftest.log");
     step(std::string(stage.id) + " compiles for sm_" + backend.architecture,
          build.done ? Tally{1, 0, 0} : Tally{0, 1, 0}, build.done ? "" : build.compiler_text);
-    if (build.done && has_gpu) run_solution(stage, backend);
+    if (!build.done || !has_gpu) continue;
+    run_solution(stage, backend);
+    run_repeats(stage, backend);
   }
   if (!has_gpu) step("GPU: none here, no solution ran on one", {0, 0, 1});
 }
@@ -228,6 +243,7 @@ int SelfTest::run() {
   for (const Stage& stage : kStages) {
     run_solution(stage, Backend());
     run_skeleton(stage);
+    run_repeats(stage, Backend());
   }
   check_cuda();
   say(total_.text() + "\n");
@@ -236,8 +252,8 @@ int SelfTest::run() {
 
 }  // namespace
 
-int run_selftest(const Course& course) {
-  return SelfTest(course).run();
+int run_selftest(const Course& course, bool long_set) {
+  return SelfTest(course, long_set).run();
 }
 
 }  // namespace moe::driver

@@ -1,6 +1,8 @@
 #include "driver/stage_run.h"
 
+#include <cstdlib>
 #include <fstream>
+#include <random>
 
 #include "driver/fault.h"
 #include "driver/terminal.h"
@@ -49,6 +51,9 @@ std::vector<std::string> test_arguments(const Course& course,
   if (options.seed) {
     arguments.insert(arguments.end(), {"--seed", std::to_string(*options.seed)});
   }
+  if (options.shuffle != 0) {
+    arguments.insert(arguments.end(), {"--shuffle", std::to_string(options.shuffle)});
+  }
   if (!options.case_name.empty()) {
     arguments.insert(arguments.end(), {"--case", options.case_name});
   }
@@ -92,6 +97,11 @@ void judge(TestRun& run) {
 }
 
 }  // namespace
+
+std::uint64_t fresh_seed() {
+  if (const char* fixed = std::getenv("DRILL_SEED")) return std::strtoull(fixed, nullptr, 0);
+  return 1000 + std::random_device{}() % 9000;
+}
 
 TestRun run_tests(const Course& course,
                   const Stage& stage,

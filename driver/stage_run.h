@@ -27,7 +27,12 @@ struct TestOptions {
   std::string case_name;   // "" for all
   std::string capability;  // that a layer requires; a stage's own test program knows
   std::optional<std::uint64_t> seed;
+  int shuffle = 0;  // other than 0: the cases in an order of this number
 };
+
+// A short seed for a run that was not given one: another each time, or what DRILL_SEED says.
+std::uint64_t fresh_seed();
+
 
 // Runs the stage's tests on its runner in the tree of the backend; both must be built. Faults are
 // resolved to source lines. `progress` is told of every case as it is judged.

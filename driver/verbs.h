@@ -79,7 +79,7 @@ int run_read(const Course& course, const ReadOptions& options);
 int run_try(const Course& course, const std::string& idea);
 int run_padding(const PaddingOptions& options);
 int run_doctor(const Course& course);
-int run_selftest(const Course& course);
+int run_selftest(const Course& course, bool long_set);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);
 
 // Where a stage stands, from its file and .drill/state alone; used by `drill` and `drill list`.

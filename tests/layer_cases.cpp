@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "judge/fuzz.h"
 #include "layer_bugs.h"
 #include "m1_align_oracle.h"
 #include "m3_weighted_epilogue_bugs.h"
@@ -239,6 +240,33 @@ judge::StageCase<LayerProblem> layer_stage_case(const LayerCase& c) {
     return judge_layer(c, p, outputs);
   };
   return stage_case;
+}
+
+judge::FuzzTarget random_layers() {
+  return {"layer",
+          {{"T", 0, 50},
+           {"E", 1, 30},
+           {"K", 1, 8},
+           {"H/8", 1, 16},
+           {"I/8", 1, 12},
+           {"renormalize", 0, 1},
+           {"data", 0, 3},
+           {"broken", 0, 4, true}},
+          [](const std::string& name, const std::vector<int>& g) {
+            constexpr LayerData kData[] = {LayerData::kNormal, LayerData::kSpread,
+                                           LayerData::kNanLogits, LayerData::kOneHot};
+            LayerCase c = {"fuzz",     judge::kept(name.substr(5)),
+                           g[0],       std::max(g[1], g[2]),
+                           g[2],       8 * g[3],
+                           8 * g[4],   g[5] != 0,
+                           kData[g[6]]};
+            c.refused = g[7] > 0;
+            if (g[7] == 1) c.hidden_size += 4;
+            if (g[7] == 2) c.intermediate_size += 4;
+            if (g[7] == 3) c.top_k = c.num_experts + 1;
+            if (g[7] == 4) c.missing_bytes = 1;
+            return judge::judge_case(layer_stage_case(c));
+          }};
 }
 
 }  // namespace moe

@@ -43,6 +43,9 @@ inline constexpr double kLayerSlack = 4e-2;
 std::vector<LayerCase> layer_cases_of(const std::string& group);
 oracle::LayerProblem make_layer(const LayerCase& c, uint64_t seed);
 
+// Layers of random sizes, for stages with one.
+judge::FuzzTarget random_layers();
+
 // To be run with judge::run_case. Asks the runner for the size of the workspace.
 judge::StageCase<oracle::LayerProblem> layer_stage_case(const LayerCase& c);
 

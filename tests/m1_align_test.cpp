@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "judge/fuzz.h"
 #include "judge/suite.h"
 #include "m1_align_bugs.h"
 #include "m1_align_oracle.h"
@@ -224,6 +225,18 @@ Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
                           : judge::wrong(mistakes, evidence);
 }
 
+// The order of ids inside an expert may differ from run to run; nothing else may.
+judge::Bytes canonical_bytes(const AlignProblem& p, const Outputs& outputs) {
+  oracle::Alignment a;
+  a.sorted_token_ids = outputs.values<int32_t>(0);
+  a.expert_ids = outputs.values<int32_t>(1);
+  a = canonical(a, p.block_m);
+  std::vector<int32_t> all = outputs.values<int32_t>(2);
+  all.insert(all.end(), a.sorted_token_ids.begin(), a.sorted_token_ids.end());
+  all.insert(all.end(), a.expert_ids.begin(), a.expert_ids.end());
+  return judge::bytes_of(all);
+}
+
 // A mistake in the counts often ends behind the end of an array, or in a death.
 Verdict explain_align(const AlignProblem& p, const Outputs* outputs, Verdict verdict) {
   const bool unrouted = std::any_of(p.topk_ids.begin(), p.topk_ids.end(),
@@ -243,8 +256,7 @@ Verdict explain_align(const AlignProblem& p, const Outputs* outputs, Verdict ver
 
 class M1Align : public testing::TestWithParam<AlignCase> {};
 
-TEST_P(M1Align, SortsFlatIdsByExpert) {
-  const AlignCase& c = GetParam();
+judge::StageCase<AlignProblem> stage_case_of(const AlignCase& c) {
   Verdict early;
   const int64_t bytes =
       judge::Suite::get().ask_value(1, {c.num_tokens, c.top_k, c.num_experts, c.block_m}, early);
@@ -256,13 +268,18 @@ TEST_P(M1Align, SortsFlatIdsByExpert) {
   stage_case.shape = shape_of(c);
   stage_case.refused = c.refused;
   stage_case.before = early;
-  stage_case.make = [&](uint64_t seed) { return make_align(c, seed); };
-  stage_case.call = [&](const AlignProblem& p) {
+  stage_case.make = [c](uint64_t seed) { return make_align(c, seed); };
+  stage_case.call = [c, bytes](const AlignProblem& p) {
     return call_align(p, static_cast<size_t>(bytes), c.refused);
   };
   stage_case.judge = judge_align;
+  stage_case.canonical = canonical_bytes;
   stage_case.explain = explain_align;
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M1Align, SortsFlatIdsByExpert) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // ---- route
@@ -420,18 +437,21 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
 
 class M1Route : public testing::TestWithParam<RouteCase> {};
 
-TEST_P(M1Route, ChoosesTheLargestLogits) {
-  const RouteCase& c = GetParam();
+judge::StageCase<RouteProblem> stage_case_of(const RouteCase& c) {
   judge::StageCase<RouteProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = "route T=" + std::to_string(c.num_tokens) +
                      " E=" + std::to_string(c.num_experts) + " K=" + std::to_string(c.top_k) +
                      (c.renormalize ? " renormalize" : "");
   stage_case.refused = c.refused;
-  stage_case.make = [&](uint64_t seed) { return make_route(c, seed); };
-  stage_case.call = [&](const RouteProblem& p) { return call_route(p, c.refused); };
+  stage_case.make = [c](uint64_t seed) { return make_route(c, seed); };
+  stage_case.call = [c](const RouteProblem& p) { return call_route(p, c.refused); };
   stage_case.judge = judge_route;
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M1Route, ChoosesTheLargestLogits) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // GoogleTest names an instantiation by its prefix: one for each group of cases.
@@ -455,10 +475,56 @@ INSTANTIATE_GROUP(edge);
 INSTANTIATE_GROUP(random);
 INSTANTIATE_GROUP(refused);
 
+// ---- Random cases
+
+// Breaks one rule of the contract, or none.
+void break_rule(int rule, AlignCase& c) {
+  c.refused = rule > 0;
+  if (rule == 1) c.num_experts = 1025;
+  if (rule == 2) c.top_k = 33, c.num_experts = 64;
+  if (rule == 3) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+  if (rule == 4) c.block_m = 257;
+  if (rule == 5) c.block_m = 0;
+}
+
+judge::CaseResult run_random_align(const std::string& name, const std::vector<int>& g) {
+  AlignCase c = {"fuzz", judge::kept(name.substr(5)), g[0], g[1], std::max(g[1], g[2]),
+                 g[3],   kRandomLoads[g[4]]};
+  break_rule(g[5], c);
+  return judge::judge_case(stage_case_of(c));
+}
+
+judge::CaseResult run_random_route(const std::string& name, const std::vector<int>& g) {
+  RouteCase c = {"fuzz",    judge::kept(name.substr(5)), g[0], std::max(g[1], g[2]), g[2],
+                 g[3] != 0, static_cast<Logits>(g[4])};
+  c.refused = g[5] > 0;
+  if (g[5] == 1) c.num_experts = 1025;
+  if (g[5] == 2) c.top_k = 33, c.num_experts = 64;
+  return judge::judge_case(stage_case_of(c));
+}
+
+const std::vector<judge::FuzzTarget> kRandomTargets = {{"align",
+                                                        {{"T", 0, 300},
+                                                         {"K", 1, 32},
+                                                         {"E", 1, 1024},
+                                                         {"block_m", 1, 256},
+                                                         {"load", 0, 8},
+                                                         {"broken", 0, 5, true}},
+                                                        run_random_align},
+                                                       {"route",
+                                                        {{"T", 0, 80},
+                                                         {"E", 1, 1024},
+                                                         {"K", 1, 32},
+                                                         {"renormalize", 0, 1},
+                                                         {"logits", 0, 7},
+                                                         {"broken", 0, 2, true}},
+                                                        run_random_route}};
+
 }  // namespace
 }  // namespace moe
 
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m1_align",
-                                {"m1.topk", "m1.weights", "m1.count", "m1.scan", "m1.scatter"});
+                                {"m1.topk", "m1.weights", "m1.count", "m1.scan", "m1.scatter"},
+                                moe::kRandomTargets);
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "judge/fuzz.h"
 #include "judge/suite.h"
 #include "layer_cases.h"
 #include "m3_weighted_epilogue_bugs.h"
@@ -84,19 +85,22 @@ Verdict judge_silu(const SiluCase& c, const SiluProblem& p, const Outputs& outpu
 
 class M3Silu : public testing::TestWithParam<SiluCase> {};
 
-TEST_P(M3Silu, MultipliesSiluOfGateByUp) {
-  const SiluCase& c = GetParam();
+judge::StageCase<SiluProblem> stage_case_of(const SiluCase& c) {
   judge::StageCase<SiluProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape =
       "silu_and_mul T*K=" + std::to_string(c.num_ids) + " I=" + std::to_string(c.intermediate_size);
   stage_case.refused = c.refused;
-  stage_case.make = [&](uint64_t seed) { return make_silu(c, seed); };
-  stage_case.call = [&](const SiluProblem& p) { return call_silu(c, p); };
-  stage_case.judge = [&](const SiluProblem& p, const Outputs& outputs) {
+  stage_case.make = [c](uint64_t seed) { return make_silu(c, seed); };
+  stage_case.call = [c](const SiluProblem& p) { return call_silu(c, p); };
+  stage_case.judge = [c](const SiluProblem& p, const Outputs& outputs) {
     return judge_silu(c, p, outputs);
   };
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M3Silu, MultipliesSiluOfGateByUp) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 Verdict judge_weighted(const WeightedProblem& p, const Outputs& outputs) {
@@ -118,8 +122,7 @@ Verdict judge_weighted(const WeightedProblem& p, const Outputs& outputs) {
 
 class M3Weighted : public testing::TestWithParam<WeightedCase> {};
 
-TEST_P(M3Weighted, MultipliesEachRowByItsWeight) {
-  const WeightedCase& c = GetParam();
+judge::StageCase<WeightedProblem> stage_case_of(const WeightedCase& c) {
   judge::StageCase<WeightedProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = "weighted T=" + std::to_string(c.num_tokens) +
@@ -127,14 +130,18 @@ TEST_P(M3Weighted, MultipliesEachRowByItsWeight) {
                      " N=" + std::to_string(c.n) + " D=" + std::to_string(c.depth) +
                      " block_m=" + std::to_string(c.block_m);
   stage_case.refused = c.refused;
-  stage_case.make = [&](uint64_t seed) { return make_weighted(c, seed); };
+  stage_case.make = [c](uint64_t seed) { return make_weighted(c, seed); };
   stage_case.call = call_weighted;
   stage_case.judge = judge_weighted;
   stage_case.explain = [](const WeightedProblem&, const Outputs*, Verdict verdict) {
     if (verdict.outside_of != "out") return verdict;
     return judge::wrong(bugs::kWeightedSpill, verdict.evidence);
   };
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M3Weighted, MultipliesEachRowByItsWeight) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // ---- combine
@@ -147,17 +154,20 @@ Verdict judge_combine(const CombineProblem& p, const Outputs& outputs) {
 
 class M3Combine : public testing::TestWithParam<CombineCase> {};
 
-TEST_P(M3Combine, AddsTheSlotsOfAToken) {
-  const CombineCase& c = GetParam();
+judge::StageCase<CombineProblem> stage_case_of(const CombineCase& c) {
   judge::StageCase<CombineProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = "combine T=" + std::to_string(c.num_tokens) + " K=" + std::to_string(c.top_k) +
                      " E=" + std::to_string(c.num_experts) + " H=" + std::to_string(c.hidden_size);
   stage_case.refused = c.refused;
-  stage_case.make = [&](uint64_t seed) { return make_combine(c, seed); };
+  stage_case.make = [c](uint64_t seed) { return make_combine(c, seed); };
   stage_case.call = call_combine;
   stage_case.judge = judge_combine;
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M3Combine, AddsTheSlotsOfAToken) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // ---- moe_layer
@@ -183,10 +193,84 @@ INSTANTIATE_GROUP(edge);
 INSTANTIATE_GROUP(random);
 INSTANTIATE_GROUP(refused);
 
+// ---- Random cases
+
+judge::CaseResult run_random_silu(const std::string& name, const std::vector<int>& g) {
+  SiluCase c = {"fuzz", judge::kept(name.substr(5)), g[0], 8 * g[1],
+                g[2] == 0 ? Gates::kExact : Gates::kNormal};
+  c.refused = g[3] > 0;
+  if (g[3] == 1) c.intermediate_size += 4;
+  if (g[3] == 2) c.num_ids = -1;
+  return judge::judge_case(stage_case_of(c));
+}
+
+judge::CaseResult run_random_weighted(const std::string& name, const std::vector<int>& g) {
+  WeightedCase c = {"fuzz",
+                    judge::kept(name.substr(5)),
+                    g[0] == 0 ? kTokens : kSlots,
+                    g[1],
+                    g[2],
+                    std::max(g[2], g[3]),
+                    8 * g[4],
+                    8 * g[5],
+                    16 << g[6],
+                    kRandomLoads[g[7]],
+                    static_cast<Weights>(g[8])};
+  c.refused = g[9] > 0;
+  if (g[9] == 1) c.n += 4;
+  if (g[9] == 2) c.depth += 4;
+  if (g[9] == 3) c.block_m = 48;
+  return judge::judge_case(stage_case_of(c));
+}
+
+judge::CaseResult run_random_combine(const std::string& name, const std::vector<int>& g) {
+  CombineCase c = {"fuzz",
+                   judge::kept(name.substr(5)),
+                   g[0],
+                   g[1],
+                   std::max(g[1], g[2]),
+                   8 * g[3],
+                   kRandomLoads[g[4]],
+                   static_cast<Values>(g[5])};
+  if (c.load == Load::kForeign) c.load = Load::kUniform;  // it has no tables
+  c.refused = g[6] > 0;
+  if (g[6] == 1) c.hidden_size += 4;
+  if (g[6] == 2) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+  return judge::judge_case(stage_case_of(c));
+}
+
+const std::vector<judge::FuzzTarget> kRandomTargets = {
+    {"silu",
+     {{"T*K", 0, 200}, {"I/8", 1, 280}, {"normal", 0, 1}, {"broken", 0, 2, true}},
+     run_random_silu},
+    {"weighted",
+     {{"rows", 0, 1},
+      {"T", 0, 60},
+      {"K", 1, 8},
+      {"E", 1, 40},
+      {"N/8", 1, 24},
+      {"D/8", 1, 40},
+      {"block_m", 0, 3},
+      {"load", 0, kNumRandomLoads - 1},
+      {"weights", 0, 3},
+      {"broken", 0, 3, true}},
+     run_random_weighted},
+    {"combine",
+     {{"T", 0, 60},
+      {"K", 1, 32},
+      {"E", 1, 60},
+      {"H/8", 1, 280},
+      {"load", 0, kNumRandomLoads - 1},
+      {"values", 0, 2},
+      {"broken", 0, 2, true}},
+     run_random_combine},
+    random_layers()};
+
 }  // namespace
 }  // namespace moe
 
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m3_weighted_epilogue",
-                                {"m3.swiglu", "m3.weight", "m3.combine", "m3.layer"});
+                                {"m3.swiglu", "m3.weight", "m3.combine", "m3.layer"},
+                                moe::kRandomTargets);
 }

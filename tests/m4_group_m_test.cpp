@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "judge/fuzz.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "layer_cases.h"
@@ -157,19 +158,22 @@ Verdict judge_gemm(const EpilogueProblem& p, const Outputs& outputs) {
 
 class M4GroupedGemm : public testing::TestWithParam<GemmCase> {};
 
-TEST_P(M4GroupedGemm, MultipliesInThatOrder) {
-  const GemmCase& c = GetParam();
+judge::StageCase<EpilogueProblem> stage_case_of(const GemmCase& c) {
   judge::StageCase<EpilogueProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = shape_of(c);
   stage_case.refused = c.refused;
-  stage_case.make = [&](uint64_t seed) { return make_problem(c, seed); };
+  stage_case.make = [c](uint64_t seed) { return make_problem(c, seed); };
   stage_case.call = call_gemm;
   stage_case.judge = judge_gemm;
   stage_case.explain = [](const EpilogueProblem&, const Outputs*, Verdict verdict) {
     return explain_division({bugs::kExitMissing}, std::move(verdict));
   };
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+TEST_P(M4GroupedGemm, MultipliesInThatOrder) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // ---- pick_tile
@@ -346,10 +350,58 @@ INSTANTIATE_TEST_SUITE_P(refused,
                          testing::ValuesIn(layers_in_group("refused")),
                          name_of_case);
 
+// ---- Random cases
+
+constexpr TileShape kRandomShapes[] = {k16, k32, k64, k64x256, k128x32, k128, k128x256};
+
+judge::CaseResult run_random(const std::string& name, const std::vector<int>& g) {
+  const auto epilogue = static_cast<Epilogue>(g[9]);
+  // The exact data of SwiGLU need gates of 32 and more: whatever else, it gets normal ones.
+  const Data data = epilogue == kSwiglu || g[10] == 1 ? kNormal
+                    : g[10] == 2                      ? Data::kSpread
+                                                      : kExact;
+  GemmCase c = {"fuzz",
+                judge::kept(name.substr(5)),
+                g[0] == 0 ? kTokens : kSlots,
+                g[1],
+                g[2],
+                std::max(g[2], g[3]),
+                8 * g[4],
+                8 * g[5],
+                kRandomShapes[g[6]],
+                g[7],
+                kRandomLoads[g[8]],
+                data,
+                epilogue};
+  c.refused = g[11] > 0;
+  if (g[11] == 1) c.n += 4;
+  if (g[11] == 2) c.depth += 4;
+  if (g[11] == 3) c.group_m = 0;
+  if (g[11] == 4) c.shape.block_n = 48;
+  if (g[11] == 5) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+  return judge::judge_case(stage_case_of(c));
+}
+
+const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
+                                                        {{"rows", 0, 1},
+                                                         {"T", 0, 60},
+                                                         {"K", 1, 8},
+                                                         {"E", 1, 30},
+                                                         {"N/8", 1, 40},
+                                                         {"D/8", 1, 24},
+                                                         {"tile", 0, 6},
+                                                         {"group_m", 1, 12},
+                                                         {"load", 0, kNumRandomLoads - 1},
+                                                         {"epilogue", 0, 2},
+                                                         {"data", 0, 2},
+                                                         {"broken", 0, 5, true}},
+                                                        run_random},
+                                                       random_layers()};
+
 }  // namespace
 }  // namespace moe
 
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m4_group_m",
-                                {"m4.tile_of", "m4.pick_tile", "m4.order"});
+                                {"m4.tile_of", "m4.pick_tile", "m4.order"}, moe::kRandomTargets);
 }

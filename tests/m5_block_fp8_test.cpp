@@ -2,8 +2,10 @@
 // precision on the same codes. Those of the quantisers are in m5_block_fp8_quantize_test.cpp.
 #include <drills/m5_block_fp8.h>
 
+#include <algorithm>
 #include <string>
 
+#include "judge/fuzz.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "m5_block_fp8_bugs.h"
@@ -100,6 +102,45 @@ INSTANTIATE_TEST_SUITE_P(edge, M5BlockFp8, testing::ValuesIn(cases_of("edge")), 
 INSTANTIATE_TEST_SUITE_P(random, M5BlockFp8, testing::ValuesIn(cases_of("random")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(refused, M5BlockFp8, testing::ValuesIn(cases_of("refused")), name_of_case);
 
+// ---- Random cases
+
+judge::CaseResult run_random(const std::string& name, const std::vector<int>& g) {
+  GemmCase c = {"fuzz",
+                judge::kept(name.substr(5)),
+                g[0] == 0 ? kTokens : kSlots,
+                g[1],
+                g[2],
+                std::max(g[2], g[3]),
+                8 * g[4],
+                16 * g[5],
+                16 << g[6],
+                kRandomLoads[g[7]],
+                static_cast<Data>(g[8] + 1),
+                g[9] == 0 ? Out::kFp32 : Out::kBf16,
+                g[10] == 0 ? kNone : kGiven};
+  c.refused = g[11] > 0;
+  if (g[11] == 1) c.n += 4;
+  if (g[11] == 2) c.depth += 8;
+  if (g[11] == 3) c.block_m = 48;
+  if (g[11] == 4) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+  return judge::judge_case(stage_case_of(c));
+}
+
+const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
+                                                        {{"rows", 0, 1},
+                                                         {"T", 0, 40},
+                                                         {"K", 1, 6},
+                                                         {"E", 1, 20},
+                                                         {"N/8", 1, 50},
+                                                         {"D/16", 1, 40},
+                                                         {"block_m", 0, 3},
+                                                         {"load", 0, kNumRandomLoads - 1},
+                                                         {"data", 0, 3},
+                                                         {"bf16", 0, 1},
+                                                         {"weights", 0, 1},
+                                                         {"broken", 0, 4, true}},
+                                                        run_random}};
+
 }  // namespace
 }  // namespace moe
 
@@ -107,5 +148,6 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m5_block_fp8",
       {"m5.power", "m5.amax", "m5.scale", "m5.encode", "m5.block", "m5.scale_rows", "m5.scales",
-       "m5.multiply", "m5.promote", "m5.store"});
+       "m5.multiply", "m5.promote", "m5.store"},
+      moe::kRandomTargets);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ enum class Load {
   kDescending,   // the same from expert E - 1 down
   kForeign,      // uniform; then leave_foreign_blocks takes every second block away
 };
+
+// Those that random cases choose from, the simplest first.
+inline constexpr Load kRandomLoads[] = {Load::kUniform,    Load::kSkewed,      Load::kOneExpert,
+                                        Load::kLastExpert, Load::kEvenOnly,    Load::kUnrouted,
+                                        Load::kAscending,  Load::kFirstExpert, Load::kNobody,
+                                        Load::kDescending, Load::kForeign};
+inline constexpr int kNumRandomLoads = static_cast<int>(std::size(kRandomLoads));
 
 inline std::vector<int32_t> make_topk_ids(
     Load load, int num_tokens, int top_k, int num_experts, uint64_t seed) {

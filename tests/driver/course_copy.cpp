@@ -75,7 +75,7 @@ CourseCopy::Transcript CourseCopy::run_shell(const std::string& script) const {
   Command command;
   command.arguments = {"sh", "-c", script};
   command.folder = copy_;
-  command.environment = {"LC_ALL=C", "NO_COLOR=1"};
+  command.environment = {"LC_ALL=C", "NO_COLOR=1", "DRILL_SEED=1"};
   const Outcome outcome = run_process(command);
   return {outcome.output, outcome.exit_code};
 }

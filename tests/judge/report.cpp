@@ -47,6 +47,7 @@ void Report::add(const CaseRecord& record, const Verdict& verdict) {
                                  {"seconds", record.seconds},
                                  {"shape", record.shape},
                                  {"seed", record.seed}};
+  if (record.digest != 0 && verdict.pass()) json["digest"] = record.digest;
   const auto add_text = [&](const char* key, const std::string& text) {
     if (!text.empty()) json[key] = text;
   };

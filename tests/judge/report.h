@@ -28,6 +28,7 @@ struct CaseRecord {
   uint64_t seed = 0;
   double seconds = 0.0;
   bool composed = false;
+  uint64_t digest = 0;  // of what it gave, when passed
 };
 
 class Report {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/capability.h"
+#include "fuzz.h"
 
 namespace moe::judge {
 namespace {
@@ -56,6 +57,11 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       case_ = value;
     } else if (option == "--requires-capability") {
       capability_ = value;
+    } else if (option == "--fuzz") {
+      fuzz_seconds_ = std::atof(value.c_str());
+    } else if (option == "--shuffle") {  // the order of cases
+      testing::GTEST_FLAG(shuffle) = true;
+      testing::GTEST_FLAG(random_seed) = std::atoi(value.c_str());
     } else if (option == "--case-limit-ms") {
       case_limit_ms_ = std::atoi(value.c_str());
     } else {
@@ -63,6 +69,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       return false;
     }
   }
+  // Random cases are rare enough to run in every way.
+  full_ = full_ || fuzz_seconds_ > 0.0 || case_.rfind("fuzz/", 0) == 0;
   if (runner_.empty()) std::fprintf(stderr, "%s: --runner PATH is missing\n", argv[0]);
   return !runner_.empty();
 }
@@ -79,6 +87,11 @@ std::vector<Step> Suite::steps(const std::string& case_name) const {
       {"reversed thread order, second call with other data", Kind::kCall, ThreadOrder::kReverse, 1},
       {"captured in a graph and replayed with other data", Kind::kReplay, ThreadOrder::kForward,
        2}};
+}
+
+void Suite::add_to_digest(const Bytes& bytes) {
+  for (const unsigned char byte : bytes) digest_ = (digest_ ^ byte) * 1099511628211u;
+  digest_ = mix(digest_);
 }
 
 uint64_t Suite::seed_of(const std::string& case_name, uint64_t data) const {
@@ -133,13 +146,18 @@ int Suite::exit_code() const {
   return 0;
 }
 
-int Suite::run() {
+int Suite::run(const std::vector<FuzzTarget>& targets) {
   child_ = std::make_unique<Child>(runner_, case_limit_ms_ > 10'000 ? 20'000 : 200);
   report_ = std::make_unique<Report>(report_path_);
   if (access(runner_.c_str(), X_OK) != 0) {
     std::fprintf(stderr, "no runner at %s\n", runner_.c_str());
     return 70;
   }
+  const bool random_cases = fuzz_seconds_ > 0.0 || case_.rfind("fuzz/", 0) == 0;
+  return random_cases ? run_fuzz(targets) : run_tests();
+}
+
+int Suite::run_tests() {
   if (!case_.empty()) {
     const size_t slash = case_.find('/');
     const std::string filter = slash == std::string::npos
@@ -156,12 +174,28 @@ int Suite::run() {
     std::fprintf(stderr, "%s\n", message.c_str());
     return 2;
   }
+  const int code = finish();
+  return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours
+}
+
+int Suite::finish() {
   child_->stop();
   report_->output(child_->take_output(), child_->output_truncated());
   report_->diagnosis(diagnosis_.best(case_.empty()));
   report_->end(counts_);
-  const int code = exit_code();
-  return code == 0 && result != 0 ? 70 : code;  // a failure that is not about a case is ours
+  return exit_code();
+}
+
+int Suite::run_fuzz(const std::vector<FuzzTarget>& targets) {
+  hello(1);
+  if (no_hello_) return finish();
+  if (fuzz_seconds_ > 0.0 && !targets.empty()) {
+    fuzz(targets, fuzz_seconds_);
+  } else if (!run_fuzz_case(targets, case_)) {
+    report_->usage("no random case is called " + case_);
+    return 2;
+  }
+  return finish();
 }
 
 void run_check(const std::string& name,
@@ -207,7 +241,11 @@ void tell_googletest(const Verdict& verdict) {
   }
 }
 
-int stage_main(int argc, char** argv, const char* stage, std::vector<std::string> regions) {
+int stage_main(int argc,
+               char** argv,
+               const char* stage,
+               std::vector<std::string> regions,
+               const std::vector<FuzzTarget>& targets) {
   // Every case is judged: none is left out by what the environment says.
   for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_FILTER"})
     unsetenv(name);
@@ -215,7 +253,7 @@ int stage_main(int argc, char** argv, const char* stage, std::vector<std::string
   testing::InitGoogleTest(&argc, argv);
   Suite& suite = Suite::get();
   if (!suite.configure(argc, argv, stage, std::move(regions))) return 2;
-  return suite.run();
+  return suite.run(targets);
 }
 
 }  // namespace moe::judge

@@ -31,6 +31,16 @@ class Outputs {
     return values_of<T>(payload_after(call_, images_, answer_.after, buffer));
   }
   const protocol::Reply& reply() const { return answer_.reply; }
+  // The bytes of all outputs, one behind the other.
+  Bytes all() const {
+    Bytes bytes;
+    for (size_t i = 0; i < call_.buffers.size(); ++i) {
+      if (call_.buffers[i].role != Role::kOutput) continue;
+      const Bytes one = payload_after(call_, images_, answer_.after, i);
+      bytes.insert(bytes.end(), one.begin(), one.end());
+    }
+    return bytes;
+  }
 
  private:
   const Call& call_;
@@ -61,6 +71,8 @@ struct StageCase {
   std::function<Problem(uint64_t seed)> make;
   std::function<Call(const Problem&)> call;
   std::function<Verdict(const Problem&, const Outputs&)> judge;
+  // Optional: what must be the same whenever the case runs; else all outputs, byte by byte.
+  std::function<Bytes(const Problem&, const Outputs&)> canonical;
   // Optional: names a mistake that shows as a death, a hang or in memory (outputs are null after a
   // death).
   std::function<Verdict(const Problem&, const Outputs*, Verdict)> explain;
@@ -70,6 +82,27 @@ struct StageCase {
 // mistake.
 using Attempt = std::function<Verdict(const Step& step, bool zero_workspace)>;
 
+// A case that ran.
+struct CaseResult {
+  CaseRecord record;
+  Verdict verdict;
+};
+
+// One number of a random case. Its lowest value is the simplest: what fails is shrunk towards it.
+struct Gene {
+  const char* name;
+  int low;
+  int high;
+  bool rare = false;  // most cases have the lowest value: which rule is broken, for example
+};
+
+// A function under test, and how a case is made of genes.
+struct FuzzTarget {
+  std::string name;  // "gemm"; a case is called fuzz/gemm_4_2_3_...
+  std::vector<Gene> genes;
+  std::function<CaseResult(const std::string& case_name, const std::vector<int>& genes)> run;
+};
+
 // The state of a run of one test program.
 class Suite {
  public:
@@ -77,7 +110,8 @@ class Suite {
 
   // Parses what GoogleTest does not know; false (and a message) on bad usage.
   bool configure(int argc, char** argv, const char* stage, std::vector<std::string> regions);
-  int run();  // hello, all tests, exit code of design.md
+  // Hello, all tests (or fuzzing), exit code of design.md.
+  int run(const std::vector<FuzzTarget>& targets);
 
   bool full() const { return full_; }
   uint64_t seed() const { return seed_; }
@@ -102,9 +136,15 @@ class Suite {
   // Names what only another try can show: a race, a dirty workspace, state kept between calls, work
   // done on the host.
   Verdict probe(const Step& failed, const Call& call, Verdict verdict, const Attempt& attempt);
+  // Deaths and hangs so far no longer end the run.
+  void forgive() { deaths_ = hangs_ = 0; }
   bool stopped() const { return no_hello_ || deaths_ >= kMaxDeaths || hangs_ >= kMaxHangs; }
   void record(const CaseRecord& record, const Verdict& verdict);
   Diagnosis& diagnosis() { return diagnosis_; }
+  // What a passed case gave, as one number: runs with the same seed must agree.
+  void clear_digest() { digest_ = 0; }
+  void add_to_digest(const Bytes& bytes);
+  uint64_t digest() const { return digest_; }
   // Meets the child and opens the record; called once, before the first of `cases` cases.
   void hello(int cases);
 
@@ -114,6 +154,9 @@ class Suite {
 
   int exit_code() const;
   void check_device(const protocol::Reply& hello);
+  int run_tests();
+  int run_fuzz(const std::vector<FuzzTarget>& targets);
+  int finish();
   std::vector<std::string> reached_todos(const protocol::Reply& reply) const;
   Verdict verdict_of_death(const Answer& answer);
   Verdict verdict_of_reply(const Step& step, const protocol::Reply& reply, bool refused);
@@ -121,6 +164,7 @@ class Suite {
   std::string stage_, runner_, side_ = "mine", backend_ = "cpu", case_, report_path_;
   std::vector<std::string> regions_;
   bool full_ = false;
+  double fuzz_seconds_ = 0.0;
   uint64_t seed_ = 1;
   int case_limit_ms_ = 10'000;  // raised where a memory checker slows the child
   int hello_limit_ms_ = 30'000;
@@ -129,6 +173,7 @@ class Suite {
   std::unique_ptr<Child> child_;
   std::unique_ptr<Report> report_;
   Diagnosis diagnosis_;
+  uint64_t digest_ = 0;
   int counts_[7] = {};
   int deaths_ = 0;
   int hangs_ = 0;
@@ -163,6 +208,10 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   const bool replied = answer.after.size() == images.bytes.size();
   const Outputs outputs(call, images, answer);
   if (verdict.pass() && !stage_case.refused) verdict = stage_case.judge(problem, outputs);
+  if (verdict.pass() && replied) {
+    suite.add_to_digest(stage_case.canonical ? stage_case.canonical(problem, outputs)
+                                             : outputs.all());
+  }
   const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash ||
                       verdict.state == State::kHang;
   if (failed && stage_case.explain) {
@@ -171,9 +220,9 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   return verdict;
 }
 
-// The whole life of one case; call it as the body of a TEST_P.
+// Runs one case, in all its ways until one fails.
 template <class Problem>
-void run_case(const StageCase<Problem>& stage_case) {
+CaseResult judge_case(const StageCase<Problem>& stage_case) {
   Suite& suite = Suite::get();
   CaseRecord record = {stage_case.name, stage_case.shape, "", suite.seed(), 0.0};
   record.composed = stage_case.composed;
@@ -188,6 +237,7 @@ void run_case(const StageCase<Problem>& stage_case) {
     verdict.state = State::kSkip;
     verdict.sentence = "needs the memory and speed of a GPU";
   }
+  suite.clear_digest();
   const auto begin = std::chrono::steady_clock::now();
   for (const Step& step : suite.steps(stage_case.name)) {
     if (!verdict.pass()) break;
@@ -200,8 +250,16 @@ void run_case(const StageCase<Problem>& stage_case) {
     });
   }
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  suite.record(record, verdict);
-  tell_googletest(verdict);
+  record.digest = suite.digest();
+  return {record, verdict};
+}
+
+// The whole life of one case; call it as the body of a TEST_P.
+template <class Problem>
+void run_case(const StageCase<Problem>& stage_case) {
+  const CaseResult result = judge_case(stage_case);
+  Suite::get().record(result.record, result.verdict);
+  tell_googletest(result.verdict);
 }
 
 // The same for a case without a call: `check` asks host helpers of the stage (Suite::ask_value).
@@ -210,6 +268,10 @@ void run_check(const std::string& name,
                const std::function<Verdict()>& check);
 
 // main() of a stage's test program.
-int stage_main(int argc, char** argv, const char* stage, std::vector<std::string> regions);
+int stage_main(int argc,
+               char** argv,
+               const char* stage,
+               std::vector<std::string> regions,
+               const std::vector<FuzzTarget>& targets = {});
 
 }  // namespace moe::judge
