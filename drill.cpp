@@ -132,7 +132,8 @@ void add_padding_options(CLI::App& verb, Options& options) {
 }
 
 void add_selftest_options(CLI::App& verb, Options& options) {
-  verb.add_flag("--long", options.long_selftest, "repeat the full sets too, not only the quick ones");
+  verb.add_flag("--long", options.long_selftest,
+                "repeat the full sets too, not only the quick ones");
 }
 
 void add_skeletons_options(CLI::App& verb, Options& options) {

@@ -33,7 +33,6 @@ struct TestOptions {
 // A short seed for a run that was not given one: another each time, or what DRILL_SEED says.
 std::uint64_t fresh_seed();
 
-
 // Runs the stage's tests on its runner in the tree of the backend; both must be built. Faults are
 // resolved to source lines. `progress` is told of every case as it is judged.
 TestRun run_tests(const Course& course,
