@@ -28,6 +28,7 @@ struct Options {
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
   std::vector<int> tune;
+  std::vector<std::string> grade;  // parsed by the grader itself
 };
 
 struct Verb {
@@ -98,6 +99,12 @@ void add_tune_options(CLI::App& verb, Options& options) {
   verb.add_option("sizes", options.tune, "T E K H I; without them shape A")->expected(0, 5);
 }
 
+void add_grade_options(CLI::App& verb, Options& options) {
+  verb.prefix_command();
+  verb.set_help_flag("");
+  verb.callback([&verb, &options] { options.grade = verb.remaining(); });
+}
+
 void add_skeletons_options(CLI::App& verb, Options& options) {
   CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
   verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
@@ -126,6 +133,10 @@ const std::vector<Verb>& verbs() {
       {"tune", "measure m4's tiles on this GPU; prints a line for its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
+       }},
+      {"grade", "grade a class of submissions; see drill grade -h", add_grade_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_grade(course, options.grade);
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},

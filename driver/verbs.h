@@ -54,6 +54,7 @@ int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const std::vector<int>& sizes);
+int run_grade(const Course& course, const std::vector<std::string>& arguments);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);
