@@ -8,6 +8,7 @@
 #include <string>
 
 #include "judge/compare.h"
+#include "judge/hidden.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "m1_align_oracle.h"
@@ -331,6 +332,20 @@ INSTANTIATE_TEST_SUITE_P(random,
 INSTANTIATE_TEST_SUITE_P(refused,
                          M2GroupedGemm,
                          testing::ValuesIn(cases_of("refused")),
+                         name_of_case);
+
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M2GroupedGemm,
+                         testing::ValuesIn(judge::hidden_cases(kCases,
+                                                               [](GemmCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 20);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 5);
+                                                                 c.n = 8 * random.integer(2, 20);
+                                                                 c.depth =
+                                                                     8 * random.integer(2, 25);
+                                                               })),
                          name_of_case);
 
 // ---- Offsets past 2^31. The arrays are sparse: only the parts that are used exist on our side.

@@ -1,4 +1,6 @@
 // One page per student: verdicts and sentences, nothing that gives hidden cases away.
+#include <algorithm>
+
 #include "driver/grade/reports.h"
 
 namespace moe::grade {
@@ -81,8 +83,14 @@ std::string diagnosis(const StageResult& result, const Stage& stage) {
   return lines.empty() ? text : text + "<pre>" + escaped(lines) + "</pre>\n";
 }
 
+// Each sentence once, with the cases that it explains.
 std::string failed_cases(const StageResult& result, const Scheme& scheme) {
-  std::string text;
+  struct Row {
+    std::string sentence;
+    CaseState state;
+    std::string names;
+  };
+  std::vector<Row> rows;
   std::size_t hidden = 0;
   for (const CaseResult& one : result.cases) {
     if (!is_failed(one)) continue;
@@ -90,10 +98,18 @@ std::string failed_cases(const StageResult& result, const Scheme& scheme) {
       ++hidden;
       continue;
     }
-    text += "<tr><td>" + escaped(one.name) + "<td>" + word_of(one.state) + "<td>" +
-            escaped(one.sentence) + "</tr>\n";
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) {
+      return r.sentence == one.sentence && r.state == one.state;
+    });
+    if (row == rows.end()) row = rows.insert(row, {one.sentence, one.state, ""});
+    row->names += (row->names.empty() ? "" : ", ") + one.name;
   }
-  if (!text.empty()) text = "<table>\n<tr><th>case<th>verdict<th></tr>\n" + text + "</table>\n";
+  std::string text;
+  for (const Row& row : rows) {
+    text += "<tr><td>" + std::string(word_of(row.state)) + "<td>" + escaped(row.sentence) + "<td>" +
+            escaped(row.names) + "</tr>\n";
+  }
+  if (!text.empty()) text = "<table>\n<tr><th>verdict<th><th>cases</tr>\n" + text + "</table>\n";
   if (hidden > 0) {
     text += "<p>" + std::to_string(hidden) + " hidden case" + (hidden == 1 ? "" : "s") +
             " did not pass.</p>\n";

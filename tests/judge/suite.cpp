@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "hidden.h"
 #include "models.h"
 
 namespace moe::judge {
@@ -64,6 +65,7 @@ Suite& Suite::get() {
 
 bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std::string> regions) {
   stage_ = stage;
+  if (secret() != 0) seed_ = secret();
   regions_ = std::move(regions);
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -305,6 +307,7 @@ Verdict Suite::probe(const Step& failed,
 int64_t Suite::ask_value(uint32_t operation,
                          const std::vector<int64_t>& integers,
                          Verdict& verdict) {
+  if (stopped()) return -1;
   protocol::Request request = {};
   request.kind = protocol::Kind::kValue;
   request.operation = operation;
@@ -464,6 +467,8 @@ int stage_main(int argc, char** argv, const char* stage, std::vector<std::string
   // Every case is judged: none is left out by what the environment says.
   for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_FILTER"})
     unsetenv(name);
+  secret();  // kept, then taken away
+  unsetenv(kSecretVariable);
   testing::GTEST_FLAG(filter) = "*";
   testing::InitGoogleTest(&argc, argv);
   Suite& suite = Suite::get();
