@@ -144,15 +144,10 @@ StageResult Examiner::run_once(const Stage& stage,
   std::error_code ignored;
   fs::remove(report_file, ignored);
   driver::Command command;
-  command.arguments = {driver::test_path(course_, stage),
-                       "--runner",
-                       launcher,
-                       "--side",
-                       side,
-                       "--backend",
-                       backend_.name(),
-                       "--report",
-                       report_file};
+  // Even where the grader itself is killed, nothing of it goes on.
+  command.arguments = {"setpriv",   "--pdeathsig",   "KILL",     driver::test_path(course_, stage),
+                       "--runner",  launcher,        "--side",   side,
+                       "--backend", backend_.name(), "--report", report_file};
   if (scheme_.full) command.arguments.emplace_back("--full");
   if (secret_) command.environment = {"DRILL_SECRET=" + std::to_string(*secret_)};
   command.folder = folder;
