@@ -57,7 +57,8 @@ std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, 
   const std::string stranger = std::to_string(kStranger);
   add(words, {"--uid", stranger, "--gid", stranger, "--cap-drop", "ALL"});
   add(words, {"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LC_ALL", "C.UTF-8"});
-  add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1"});
+  add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1", "--setenv",
+              "EMULATOR_HANG", "4"});
   add_system(words);
   add(words, {"--dev", "/dev", "--proc", "/proc", "--size", kTmpBytes, "--tmpfs", "/tmp"});
   if (room.gpu) {
@@ -81,7 +82,8 @@ std::vector<std::string> as_user(const std::vector<std::string>& command, int wo
                                  "PATH=/usr/local/bin:/usr/bin:/bin",
                                  "LC_ALL=C.UTF-8",
                                  "HOME=/tmp",
-                                 "EMULATOR_WORKERS=1"};
+                                 "EMULATOR_WORKERS=1",
+                                 "EMULATOR_HANG=4"};
   add(words, {"setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--no-new-privs"});
   words.insert(words.end(), command.begin(), command.end());
   return words;
@@ -124,9 +126,9 @@ std::vector<std::string> Confinement::wrap(const std::vector<std::string>& comma
   const std::vector<std::string> limited = with_limits(command, limits, wall_ == Wall::kBubblewrap);
   if (wall_ == Wall::kBubblewrap) return in_bubblewrap(limited, room);
   std::vector<std::string> words =
-      wall_ == Wall::kUser
-          ? as_user(limited, worker)
-          : std::vector<std::string>{"env", "EMULATOR_WORKERS=1", "LC_ALL=C.UTF-8"};
+      wall_ == Wall::kUser ? as_user(limited, worker)
+                           : std::vector<std::string>{"env", "EMULATOR_WORKERS=1",
+                                                      "EMULATOR_HANG=4", "LC_ALL=C.UTF-8"};
   if (wall_ == Wall::kNone) words.insert(words.end(), limited.begin(), limited.end());
   if (!room.folder.empty()) {
     words.insert(words.begin(), {"env", "--chdir=" + room.folder.string()});

@@ -115,6 +115,9 @@ class Grading {
 
  private:
   void choose_wall();
+  void grade(const std::vector<Submission>& submissions,
+             const driver::Backend& backend,
+             std::optional<std::uint64_t> secret);
   void say_progress(const Progress& progress);
   void say_student(const StudentResult& student);
   void say_end(const std::vector<std::string>& written);
@@ -206,13 +209,16 @@ int Grading::run() {
   if (options_.quick) report_.scheme.full = false;
   const std::optional<std::uint64_t> secret = read_secret(options_);
   const std::vector<Submission> submissions = find_submissions(options_.submissions);
-  out_ = fs::absolute(options_.out).lexically_normal();
-  const OutLock lock(out_);
-  fs::create_directories(out_ / "work");
-
+  for (const Submission& one : submissions) {
+    name_width_ = std::max(name_width_, std::min<std::size_t>(one.student.size(), 40));
+  }
   const driver::Backend backend =
       driver::choose_backend(options_.gpu ? driver::Wish::kGpu : driver::Wish::kCpu);
   if (options_.gpu && !backend.cuda) throw UsageError("--gpu: " + backend.refusal);
+  out_ = fs::absolute(options_.out).lexically_normal();
+  const OutLock lock(out_);
+  fs::remove_all(out_ / "work");  // of a run that was killed
+  fs::create_directories(out_ / "work");
   report_.set = report_.scheme.full ? "full" : "quick";
   report_.device = backend.cuda ? "GPU" : "emulator";
   report_.secret = secret.has_value();
@@ -220,7 +226,15 @@ int Grading::run() {
   say("grade  " + counted(submissions.size(), "submission") + ", " + report_.set + " set, " +
       report_.device + (secret ? ", hidden seed and cases" : "") + "\n");
   choose_wall();
+  grade(submissions, backend, secret);
+  const fs::path schema = course_.root / "driver" / "grade" / "results.v1.schema.json";
+  say_end(write_reports(report_, formats, schema, out_));
+  return 0;
+}
 
+void Grading::grade(const std::vector<Submission>& submissions,
+                    const driver::Backend& backend,
+                    std::optional<std::uint64_t> secret) {
   Examiner examiner(course_, backend, report_.scheme, confinement_, secret);
   Preparation preparation(course_, backend, report_.scheme, confinement_, out_);
   const Prepared prepared =
@@ -230,9 +244,6 @@ int Grading::run() {
   report_.expected = prepared.expected;
   report_.run_id = preparation.run_id();
   const Workshop workshop(confinement_, preparation.clean_tree(), report_.scheme.build);
-  for (const Submission& one : submissions) {
-    name_width_ = std::max(name_width_, std::min<std::size_t>(one.student.size(), 40));
-  }
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   ClassRun class_run(confinement_, workshop, examiner, prepared, out_);
   try {
@@ -247,12 +258,6 @@ int Grading::run() {
   }
   std::error_code ignored;
   fs::remove_all(out_ / "work", ignored);
-  if (std::count(formats.begin(), formats.end(), "json") > 0) {
-    fs::copy_file(course_.root / "driver" / "grade" / "results.v1.schema.json",
-                  out_ / "results.v1.schema.json", fs::copy_options::overwrite_existing);
-  }
-  say_end(write_reports(report_, formats, out_));
-  return 0;
 }
 
 }  // namespace

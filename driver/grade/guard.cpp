@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -68,7 +67,6 @@ void Guard::look() {
   const std::vector<pid_t> all = descendants(root_);
   std::uint64_t bytes = 0;
   for (const pid_t process : all) bytes += resident_bytes(process);
-  peak_bytes_ = std::max(peak_bytes_, bytes);
   const bool memory = memory_bytes_ > 0 && bytes > memory_bytes_;
   const bool processes = processes_ > 0 && static_cast<int>(all.size()) > processes_;
   memory_exceeded_ = memory_exceeded_ || memory;

@@ -18,7 +18,6 @@ class Guard {
 
   bool memory_exceeded() const { return memory_exceeded_; }
   bool processes_exceeded() const { return processes_exceeded_; }
-  std::uint64_t peak_bytes() const { return peak_bytes_; }
 
  private:
   pid_t root_ = -1;
@@ -26,7 +25,6 @@ class Guard {
   int processes_;
   bool memory_exceeded_ = false;
   bool processes_exceeded_ = false;
-  std::uint64_t peak_bytes_ = 0;
 };
 
 }  // namespace moe::grade

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/grade/class_run.h"
+#include "driver/terminal.h"
 
 namespace moe::grade {
 namespace {
@@ -74,6 +75,7 @@ bool ClassReport::total(const StudentResult& student, double& earned, double& ma
 
 std::vector<std::string> write_reports(const ClassReport& report,
                                        const std::vector<std::string>& formats,
+                                       const fs::path& schema,
                                        const fs::path& out) {
   std::vector<std::string> written;
   const auto wanted = [&](const char* format) {
@@ -99,6 +101,7 @@ std::vector<std::string> write_reports(const ClassReport& report,
   }
   if (wanted("json")) {
     write("results.json", results_json(report));
+    write(schema.filename(), driver::read_file(schema));
     written.emplace_back("results.json");
   }
   if (wanted("junit")) {

@@ -45,8 +45,10 @@ std::string student_page(const ClassReport& report, const StudentResult& student
 inline constexpr const char* kFormats[] = {"csv", "json", "junit", "gradescope", "actions"};
 
 // Writes the chosen formats and the pages below `out`; the names of what was written.
+// `schema` is the file that describes results.json.
 std::vector<std::string> write_reports(const ClassReport& report,
                                        const std::vector<std::string>& formats,
+                                       const std::filesystem::path& schema,
                                        const std::filesystem::path& out);
 
 }  // namespace moe::grade

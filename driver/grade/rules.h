@@ -36,8 +36,4 @@ SymbolCheck check_symbols(const std::vector<Symbol>& symbols,
                           const std::vector<std::string>& harness,
                           const std::string& file);
 
-// `text` with comments gone and strings and characters emptied; lines stay where they are. Lines
-// that end with a backslash are joined with the next one, as a compiler joins them.
-std::string code_only(std::string_view text);
-
 }  // namespace moe::grade
