@@ -155,6 +155,13 @@ void Confinement::sweep(int worker) const {
   driver::run_process(command);
 }
 
+bool is_of_wall(const std::string& output) {
+  for (const char* program : {"bwrap: ", "setpriv: ", "prlimit: ", "env: "}) {
+    if (output.rfind(program, 0) == 0) return true;
+  }
+  return false;
+}
+
 Confinement find_confinement(const fs::path& folder) {
   if (works(Wall::kBubblewrap, folder)) return Confinement(Wall::kBubblewrap);
   if (geteuid() == 0 && works(Wall::kUser, folder)) return Confinement(Wall::kUser);

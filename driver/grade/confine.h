@@ -54,6 +54,9 @@ class Confinement {
   Wall wall_;
 };
 
+// True for what a program prints first when its wall cannot be built.
+bool is_of_wall(const std::string& output);
+
 // The strongest wall that works here, by trying; `folder` is one that confined programs will use.
 Confinement find_confinement(const std::filesystem::path& folder);
 

@@ -169,6 +169,11 @@ StageResult Examiner::run_once(const Stage& stage,
   result.mark = problem.empty() ? mark_of(driver::verdict_of(report)) : Mark::kFault;
   result.sentence = problem;
   if (problem.empty()) explain(report, result);
+  const bool no_hello = !result.cases.empty() && result.cases.front().name == "start";
+  if (no_hello && is_of_wall(result.output)) {
+    result.mark = Mark::kFault;
+    result.sentence = "the wall failed: " + result.output.substr(0, 200);
+  }
   if (guard.memory_exceeded()) {
     result.mark = Mark::kMemory;
     result.sentence = "it uses more than " + number_text(scheme_.memory_gib) + " GiB of memory";

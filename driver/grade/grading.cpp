@@ -237,13 +237,13 @@ void Grading::grade(const std::vector<Submission>& submissions,
                     std::optional<std::uint64_t> secret) {
   Examiner examiner(course_, backend, report_.scheme, confinement_, secret);
   Preparation preparation(course_, backend, report_.scheme, confinement_, out_);
+  const Workshop workshop(confinement_, preparation.clean_tree(), report_.scheme.build);
   const Prepared prepared =
-      preparation.run(report_.stages, examiner, secret.value_or(0),
+      preparation.run(report_.stages, workshop, examiner, secret.value_or(0),
                       [this](const std::string& text) { status_.show(text); });
   status_.clear();
   report_.expected = prepared.expected;
   report_.run_id = preparation.run_id();
-  const Workshop workshop(confinement_, preparation.clean_tree(), report_.scheme.build);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   ClassRun class_run(confinement_, workshop, examiner, prepared, out_);
   try {

@@ -28,6 +28,7 @@ class Preparation {
 
   // Throws std::runtime_error where the course itself does not build or pass here.
   Prepared run(const std::vector<const Stage*>& stages,
+               const Workshop& workshop,
                Examiner& examiner,
                std::uint64_t seed,
                const std::function<void(const std::string&)>& show);
@@ -37,7 +38,8 @@ class Preparation {
 
  private:
   void build(const std::vector<const Stage*>& stages);
-  std::vector<CaseResult> solution_cases(const Stage& stage,
+  std::vector<CaseResult> solution_cases(const Recipe& recipe,
+                                         const Workshop& workshop,
                                          Examiner& examiner,
                                          const std::string& key);
 

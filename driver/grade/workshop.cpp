@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <stdexcept>
 
 #include "driver/build.h"
 #include "driver/grade/rules.h"
@@ -51,6 +52,12 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
+// The tools could not even be started: nothing that a submission could be blamed for.
+class WallError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace
 
 struct Workshop::Step {
@@ -88,6 +95,9 @@ driver::Outcome Workshop::run(const Step& step,
   wrapped.limit_s = limits_.seconds;
   wrapped.keep_bytes = kKeptText;
   driver::Outcome outcome = driver::run_process(wrapped);
+  if (outcome.exit_code == 127 || is_of_wall(outcome.output)) {
+    throw WallError("the wall failed: " + outcome.output.substr(0, 200));
+  }
   replace_all(outcome.output, step.folder.string() + "/", "");
   replace_all(outcome.output, clean_tree_.string() + "/", "");
   return outcome;
@@ -178,9 +188,13 @@ BuiltRunner Workshop::build(const Recipe& recipe,
                 {kObjectMark, step.out / "code.o"},
                 {kDependsMark, step.out / "code.d"},
                 {kRunnerMark, runner}};
-  if (compile(step) && check(step) && link(step)) {
-    built.mark = Mark::kPass;
-    built.runner = runner;
+  try {
+    if (compile(step) && check(step) && link(step)) {
+      built.mark = Mark::kPass;
+      built.runner = runner;
+    }
+  } catch (const WallError& error) {
+    step.fail(Mark::kFault, error.what());
   }
   built.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return built;

@@ -123,6 +123,6 @@ int main(int argc, char** argv) {
     testing::RegisterTest("Cheat", cheat.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [cheat]() -> testing::Test* { return new CheatTest(cheat); });
   }
-  grade_all(cheats, argc > 4 ? argv[4] : "2");
+  grade_all(cheats, argc > 4 ? argv[4] : "4");
   return RUN_ALL_TESTS();
 }
