@@ -43,7 +43,7 @@ CaseResult case_of(const driver::CaseRecord& record) {
 
 // The file that the test program starts in place of the runner.
 fs::path write_launcher(const fs::path& folder, const std::vector<std::string>& command) {
-  const fs::path file = folder / "launch.sh";
+  fs::path file = folder / "launch.sh";
   std::string text = "#!/bin/sh\nexec";
   for (const std::string& word : command) text += " " + driver::shell_quoted(word);
   std::ofstream(file, std::ios::binary) << text + "\n";

@@ -74,7 +74,7 @@ std::vector<const Stage*> stages_of(const std::string& list) {
 }
 
 std::vector<std::string> formats_of(const std::string& list) {
-  const std::vector<std::string> known(std::begin(kFormats), std::end(kFormats));
+  std::vector<std::string> known(std::begin(kFormats), std::end(kFormats));
   if (list.empty()) return known;
   std::vector<std::string> chosen = split_list(list);
   for (const std::string& format : chosen) {
