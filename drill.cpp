@@ -32,6 +32,7 @@ struct Options {
   std::string idea;
   moe::driver::ReadOptions read;
   bool long_selftest = false;
+  std::vector<std::string> grade;  // parsed by the grader itself
 };
 
 struct Verb {
@@ -136,6 +137,12 @@ void add_selftest_options(CLI::App& verb, Options& options) {
                 "repeat the full sets too, not only the quick ones");
 }
 
+void add_grade_options(CLI::App& verb, Options& options) {
+  verb.prefix_command();
+  verb.set_help_flag("");
+  verb.callback([&verb, &options] { options.grade = verb.remaining(); });
+}
+
 void add_skeletons_options(CLI::App& verb, Options& options) {
   CLI::Option* write = verb.add_flag("--write", options.skeletons.write, "write what differs");
   verb.add_flag("--check", options.skeletons.check, "compare only (the default)")->excludes(write);
@@ -176,6 +183,10 @@ const std::vector<Verb>& verbs() {
       {"padding", "dropped tokens and wasted FLOPs of a routing", add_padding_options,
        [](const Course&, const Options& options) {
          return moe::driver::run_padding(options.padding);
+       }},
+      {"grade", "grade a class of submissions; see drill grade -h", add_grade_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_grade(course, options.grade);
        }},
       {"doctor", "what runs on this machine, and what to install", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::run_doctor(course); }},

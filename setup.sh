@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Installs what the drills need on Debian 12 / Ubuntu 24.04 (or newer), and nothing that is already there.
 #   ./setup.sh         for learners
+#   ./setup.sh --grade also what `drill grade` needs, for instructors
 #   ./setup.sh --ci    also clang and the checkers that .ci/run uses
 # The CUDA Toolkit is never installed: without it the emulator runs the same kernels on the CPU.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build git ca-certificates binutils
           libgtest-dev libcli11-dev nlohmann-json3-dev libboost-context-dev)
-ci_packages=(clang clang-format clang-tidy gdb cmark-gfm source-highlight chromium)
+grade_packages=(libtomlplusplus-dev bubblewrap unzip zip util-linux procps)
+ci_packages=(clang clang-format clang-tidy gdb cmark-gfm source-highlight chromium
+             libxml2-utils python3-jsonschema python3-junitparser)  # readers of reports, for CI only
 
 case "${1:-}" in
   "") ;;
-  --ci) packages+=("${ci_packages[@]}") ;;
-  *) echo "usage: ./setup.sh [--ci]" >&2; exit 2 ;;
+  --grade) packages+=("${grade_packages[@]}") ;;
+  --ci) packages+=("${grade_packages[@]}" "${ci_packages[@]}") ;;
+  *) echo "usage: ./setup.sh [--grade | --ci]" >&2; exit 2 ;;
 esac
 
 if ! command -v apt-get >/dev/null 2>&1; then
@@ -20,6 +24,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
 setup: there is no apt-get here. Please install by hand, then run ./drill doctor:
   a C++20 compiler (g++ 12 or newer, or clang 14 or newer), CMake 3.25 or newer, Ninja, git, binutils,
   GoogleTest, CLI11, nlohmann-json, Boost.Context (development packages)
+and for drill grade: toml++, bubblewrap, unzip
 TEXT
   exit 1
 fi

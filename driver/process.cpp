@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -119,7 +120,8 @@ void end_group(pid_t child) {
 }
 
 // Reads what is there, at most one buffer; false at the end of the pipe.
-bool read_some(int descriptor, int wait_ms, Outcome& outcome, const Watcher& watcher) {
+bool read_some(
+    int descriptor, int wait_ms, const Command& command, Outcome& outcome, const Watcher& watcher) {
   pollfd waited{descriptor, POLLIN, 0};
   if (poll(&waited, 1, wait_ms) <= 0) return true;  // nothing came, or a signal did
   std::array<char, 65536> buffer;
@@ -127,7 +129,10 @@ bool read_some(int descriptor, int wait_ms, Outcome& outcome, const Watcher& wat
   if (count < 0) return errno == EINTR || errno == EAGAIN;
   if (count == 0) return false;
   const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
-  outcome.output += text;
+  const std::size_t kept = outcome.output.size();
+  outcome.output += command.keep_bytes == 0
+                        ? text
+                        : text.substr(0, command.keep_bytes - std::min(kept, command.keep_bytes));
   if (watcher.on_output) watcher.on_output(text);
   return true;
 }
@@ -152,7 +157,7 @@ void follow(
   bool open = true;
   while (interrupt_signal == 0) {
     if (open) {
-      open = read_some(descriptor, kTickMs, outcome, watcher);
+      open = read_some(descriptor, kTickMs, command, outcome, watcher);
     } else {
       usleep(1'000);
     }
@@ -170,12 +175,12 @@ void follow(
 
 // The rest of the output of a child that has ended; a stray grandchild may hold the pipe open,
 // so this stops as soon as the pipe is empty.
-void drain(int descriptor, Outcome& outcome, const Watcher& watcher) {
+void drain(int descriptor, const Command& command, Outcome& outcome, const Watcher& watcher) {
   std::size_t before = 0;
   bool open = true;
   do {
     before = outcome.output.size();
-    open = read_some(descriptor, 0, outcome, watcher);
+    open = read_some(descriptor, 0, command, outcome, watcher);
   } while (open && outcome.output.size() > before);
 }
 
@@ -201,10 +206,11 @@ Outcome run_process(const Command& command, const Watcher& watcher) {
     return outcome;
   }
   pipe.close_end(1);
+  if (watcher.on_start) watcher.on_start(child);
   follow(child, pipe.ends[0], command, outcome, watcher);
   if (interrupt_signal != 0 || outcome.timed_out) end_group(child);
   kill(-child, SIGKILL);  // whatever the child left running
-  drain(pipe.ends[0], outcome, watcher);
+  drain(pipe.ends[0], command, outcome, watcher);
   reap(child, outcome);
   outcome.seconds = seconds_since(start);
   if (interrupt_signal != 0) throw Interrupted{interrupt_signal};

@@ -1,6 +1,9 @@
 // Child processes: the only place of the driver that starts, waits for and ends them.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -14,6 +17,7 @@ struct Command {
   std::filesystem::path folder;          // where it runs; empty: here
   std::vector<std::string> environment;  // "NAME=value", added to ours
   double limit_s = 0;                    // ended after that long; 0: never
+  std::size_t keep_bytes = 0;            // of the output, what comes after is dropped; 0: all
 };
 
 struct Outcome {
@@ -24,8 +28,9 @@ struct Outcome {
   std::string output;  // stdout and stderr, as they came
 };
 
-// What to do while a child runs; both may be empty.
+// What to do while a child runs; all may be empty.
 struct Watcher {
+  std::function<void(pid_t)> on_start;
   std::function<void(std::string_view)> on_output;
   std::function<void()> on_tick;  // about ten times a second
 };

@@ -78,6 +78,7 @@ int write_tuned_line(const Course& course, const std::string& report, bool only_
 int run_read(const Course& course, const ReadOptions& options);
 int run_try(const Course& course, const std::string& idea);
 int run_padding(const PaddingOptions& options);
+int run_grade(const Course& course, const std::vector<std::string>& arguments);
 int run_doctor(const Course& course);
 int run_selftest(const Course& course, bool long_set);
 int run_skeletons(const Course& course, const SkeletonsOptions& options);

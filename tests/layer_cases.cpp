@@ -6,6 +6,7 @@
 #include <set>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "layer_bugs.h"
 #include "m1_align_oracle.h"
 #include "m3_weighted_epilogue_bugs.h"
@@ -213,6 +214,14 @@ LayerProblem make_layer(const LayerCase& c, uint64_t seed) {
 }
 
 std::vector<LayerCase> layer_cases_of(const std::string& group) {
+  if (group == "hidden") {
+    return judge::hidden_cases(kCases, [](LayerCase& c, auto& random) {
+      c.num_tokens += random.integer(1, 20);
+      c.num_experts += random.integer(0, 5);
+      c.hidden_size = 8 * random.integer(3, 16);
+      c.intermediate_size = 8 * random.integer(2, 12);
+    });
+  }
   std::vector<LayerCase> chosen;
   for (const LayerCase& c : kCases) {
     if (c.group == group) chosen.push_back(c);

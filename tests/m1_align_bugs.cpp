@@ -200,7 +200,8 @@ std::vector<AlignModel> make_align_models() {
       "expert_ids are shifted by one block: block b is labelled with the expert of block b + 1.",
       [](const AlignProblem& p) {
         Alignment a = align_with(p, {});
-        if (!a.expert_ids.empty()) a.expert_ids.erase(a.expert_ids.begin());
+        if (a.expert_ids.empty()) return a;
+        a.expert_ids.erase(a.expert_ids.begin());
         a.expert_ids.push_back(-1);
         return a;
       }));

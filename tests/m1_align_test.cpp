@@ -9,6 +9,7 @@
 #include <string>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "judge/suite.h"
 #include "m1_align_bugs.h"
 #include "m1_align_oracle.h"
@@ -474,6 +475,28 @@ INSTANTIATE_GROUP(tiny);
 INSTANTIATE_GROUP(edge);
 INSTANTIATE_GROUP(random);
 INSTANTIATE_GROUP(refused);
+
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M1Route,
+                         testing::ValuesIn(judge::hidden_cases(kRouteCases,
+                                                               [](RouteCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 40);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 40);
+                                                               })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M1Align,
+                         testing::ValuesIn(judge::hidden_cases(kAlignCases,
+                                                               [](AlignCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 90);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 20);
+                                                                 c.block_m = random.integer(2, 80);
+                                                               })),
+                         name_of_case);
 
 // ---- Random cases
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "judge/suite.h"
 #include "m2_grouped_gemm_bugs.h"
 #include "m2_grouped_gemm_judge.h"
@@ -48,6 +49,20 @@ INSTANTIATE_TEST_SUITE_P(random,
 INSTANTIATE_TEST_SUITE_P(refused,
                          M2GroupedGemm,
                          testing::ValuesIn(cases_of("refused")),
+                         name_of_case);
+
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M2GroupedGemm,
+                         testing::ValuesIn(judge::hidden_cases(kCases,
+                                                               [](GemmCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 20);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 5);
+                                                                 c.n = 8 * random.integer(2, 20);
+                                                                 c.depth =
+                                                                     8 * random.integer(2, 25);
+                                                               })),
                          name_of_case);
 
 // ---- Offsets past 2^31.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "judge/suite.h"
 #include "layer_cases.h"
 #include "m3_weighted_epilogue_bugs.h"
@@ -192,6 +193,32 @@ INSTANTIATE_GROUP(tiny);
 INSTANTIATE_GROUP(edge);
 INSTANTIATE_GROUP(random);
 INSTANTIATE_GROUP(refused);
+
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M3Weighted,
+                         testing::ValuesIn(judge::hidden_cases(kWeightedCases,
+                                                               [](WeightedCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 20);
+                                                                 c.n = 8 * random.integer(2, 20);
+                                                                 c.depth =
+                                                                     8 * random.integer(2, 25);
+                                                               })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M3Combine,
+                         testing::ValuesIn(judge::hidden_cases(kCombineCases,
+                                                               [](CombineCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 20);
+                                                                 c.hidden_size =
+                                                                     8 * random.integer(2, 40);
+                                                               })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M3Layer,
+                         testing::ValuesIn(layer_cases_of("hidden")),
+                         name_of_case);
 
 // ---- Random cases
 

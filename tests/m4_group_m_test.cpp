@@ -6,6 +6,7 @@
 #include <string>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "layer_cases.h"
@@ -337,6 +338,23 @@ INSTANTIATE_TEST_SUITE_P(random,
 INSTANTIATE_TEST_SUITE_P(refused,
                          M4GroupedGemm,
                          testing::ValuesIn(in_group(kGemmCases, "refused")),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M4GroupedGemm,
+                         testing::ValuesIn(judge::hidden_cases(kGemmCases,
+                                                               [](GemmCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 20);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 3);
+                                                                 c.group_m = random.integer(1, 7);
+                                                                 c.depth =
+                                                                     8 * random.integer(2, 20);
+                                                               })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M4Layer,
+                         testing::ValuesIn(layer_cases_of("hidden")),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(edge, M4Host, testing::ValuesIn(kHostChecks), name_of_case);
 INSTANTIATE_TEST_SUITE_P(tiny, M4Layer, testing::ValuesIn(layers_in_group("tiny")), name_of_case);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "judge/fuzz.h"
+#include "judge/hidden.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "m5_block_fp8_bugs.h"
@@ -100,6 +101,21 @@ const auto name_of_case = [](const auto& info) { return std::string(info.param.n
 INSTANTIATE_TEST_SUITE_P(tiny, M5BlockFp8, testing::ValuesIn(cases_of("tiny")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(edge, M5BlockFp8, testing::ValuesIn(cases_of("edge")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(random, M5BlockFp8, testing::ValuesIn(cases_of("random")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden,
+                         M5BlockFp8,
+                         testing::ValuesIn(judge::hidden_cases(kCases,
+                                                               [](GemmCase& c, auto& random) {
+                                                                 c.num_tokens +=
+                                                                     random.integer(1, 9);
+                                                                 c.num_experts +=
+                                                                     random.integer(0, 3);
+                                                                 c.n = 8 * random.integer(2, 20);
+                                                                 if (c.depth < 1000) {
+                                                                   c.depth =
+                                                                       16 * random.integer(8, 40);
+                                                                 }
+                                                               })),
+                         name_of_case);
 INSTANTIATE_TEST_SUITE_P(refused, M5BlockFp8, testing::ValuesIn(cases_of("refused")), name_of_case);
 
 // ---- Random cases

@@ -162,7 +162,8 @@ void Child::stop() {
 void Child::drain() {
   char buffer[4096];
   ssize_t got = 0;
-  while ((got = read(output_, buffer, sizeof buffer)) > 0) {
+  // A bounded number of times: a child may print faster than this reads, and for ever.
+  for (int reads = 0; reads < 256 && (got = read(output_, buffer, sizeof buffer)) > 0; ++reads) {
     const size_t room = kKeptOutput - kept_;
     const size_t take = static_cast<size_t>(got) < room ? static_cast<size_t>(got) : room;
     text_.append(buffer, take);
@@ -191,8 +192,10 @@ void Child::bury(Answer& answer) {
     kill(-pid_, SIGKILL);
     waitpid(pid_, &status, 0);
   }
-  if (WIFSIGNALED(status)) {
-    answer.death = std::string(strsignal(WTERMSIG(status)));
+  // A wall around the runner (bubblewrap) ends with 128 + signal, as shells do.
+  const int of_wall = WIFEXITED(status) ? WEXITSTATUS(status) - 128 : 0;
+  if (WIFSIGNALED(status) || (of_wall > 0 && of_wall < NSIG)) {
+    answer.death = std::string(strsignal(WIFSIGNALED(status) ? WTERMSIG(status) : of_wall));
   } else {
     answer.exit_status = WEXITSTATUS(status);
     answer.death = "status " + std::to_string(answer.exit_status);
@@ -217,7 +220,8 @@ bool Child::await_reply(Answer& answer, int limit_ms) {
     if ((waits[1].revents & POLLIN) != 0) drain();
     if ((waits[0].revents & POLLIN) != 0) {
       const ssize_t got = recv(socket_, &answer.reply, sizeof answer.reply, 0);
-      if (got == 0) return false;
+      // Reset, not closed, where the child died without having read the request.
+      if (got == 0 || (got < 0 && errno == ECONNRESET)) return false;
       if (got != static_cast<ssize_t>(sizeof answer.reply) ||
           answer.reply.magic != protocol::kMagic || answer.reply.sequence != sequence_) {
         answer.kind = Answer::Kind::kProtocol;

@@ -233,6 +233,7 @@ Verdict Suite::probe(const Step& failed,
 int64_t Suite::ask_value(uint32_t operation,
                          const std::vector<int64_t>& integers,
                          Verdict& verdict) {
+  if (stopped()) return -1;
   protocol::Request request = {};
   request.kind = protocol::Kind::kValue;
   request.operation = operation;

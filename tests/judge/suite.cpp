@@ -7,6 +7,7 @@
 
 #include "driver/capability.h"
 #include "fuzz.h"
+#include "hidden.h"
 
 namespace moe::judge {
 namespace {
@@ -30,6 +31,7 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
   for (const Stage& one : kStages) {
     if (stage_ == one.stem) capability_ = one.capability;
   }
+  if (secret() != 0) seed_ = secret();
   regions_ = std::move(regions);
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -249,6 +251,8 @@ int stage_main(int argc,
   // Every case is judged: none is left out by what the environment says.
   for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_FILTER"})
     unsetenv(name);
+  secret();  // kept, then taken away
+  unsetenv(kSecretVariable);
   testing::GTEST_FLAG(filter) = "*";
   testing::InitGoogleTest(&argc, argv);
   Suite& suite = Suite::get();

@@ -1,0 +1,161 @@
+#include "driver/grade/recipe.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "driver/process.h"
+#include "driver/terminal.h"
+
+namespace moe::grade {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string output_of(const std::vector<std::string>& arguments, const fs::path& folder) {
+  driver::Command command;
+  command.arguments = arguments;
+  command.folder = folder;
+  const driver::Outcome outcome = driver::run_process(command);
+  if (outcome.exit_code != 0) {
+    throw std::runtime_error(arguments.front() + " failed: " + outcome.output);
+  }
+  return outcome.output;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& by) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + by.size())) {
+    text.replace(at, from.size(), by);
+  }
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The word behind `option`; throws where there is none.
+std::string& value_of(std::vector<std::string>& words, const std::string& option) {
+  const auto found = std::find(words.begin(), words.end(), option);
+  if (found == words.end() || found + 1 == words.end()) {
+    throw std::runtime_error("the build tree's command has no " + option);
+  }
+  return *(found + 1);
+}
+
+bool is_program(const std::string& word, const char* name) {
+  return fs::path(word).filename() == name;
+}
+
+// A link line is ": && c++ ... && :".
+std::vector<std::string> without_frame(std::vector<std::string> words) {
+  const auto frame = [](const std::string& word) { return word == ":" || word == "&&"; };
+  words.erase(std::remove_if(words.begin(), words.end(), frame), words.end());
+  if (!words.empty() && is_program(words.front(), "ccache")) words.erase(words.begin());
+  return words;
+}
+
+// Defined and wanted symbols, as nm prints them (mangled).
+void read_symbols(Recipe& recipe) {
+  std::set<std::string> harness;
+  std::set<std::string> contract;
+  std::vector<std::string> command{"nm", "-g"};
+  for (const fs::path& object : recipe.objects) command.push_back(object);
+  for (const std::string& line : driver::split_lines(output_of(command, recipe.tree))) {
+    const std::size_t type = line.find_first_not_of("0123456789abcdef ");
+    if (type == std::string::npos || type + 2 >= line.size() || line[type + 1] != ' ') continue;
+    const std::string name = line.substr(type + 2);
+    const bool wanted_of_learner = name.find("3moe4mine") != std::string::npos;
+    if (line[type] == 'U' && wanted_of_learner) contract.insert(name);
+    if (std::string("TDBRUC").find(line[type]) != std::string::npos && !wanted_of_learner) {
+      harness.insert(name);
+    }
+  }
+  recipe.harness.assign(harness.begin(), harness.end());
+  recipe.contract.assign(contract.begin(), contract.end());
+}
+
+}  // namespace
+
+std::vector<std::string> shell_words(const std::string& command) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = '\0';
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    const bool blank = c == ' ' || c == '\t' || c == '\n';
+    if (quote == '\0' && blank) {
+      if (in_word) words.push_back(word);
+      word.clear();
+      in_word = false;
+      continue;
+    }
+    in_word = true;
+    if (c == quote) {
+      quote = '\0';
+    } else if (quote == '\0' && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
+      word += command[++i];
+    } else {
+      word += c;
+    }
+  }
+  if (in_word) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> filled(std::vector<std::string> words,
+                                const std::vector<std::pair<std::string, std::string>>& marks) {
+  for (std::string& word : words) {
+    for (const auto& [mark, by] : marks) replace_all(word, mark, by);
+  }
+  return words;
+}
+
+Recipe find_recipe(const driver::Course& course,
+                   const driver::Backend& backend,
+                   const Stage& stage) {
+  Recipe recipe;
+  recipe.stage = &stage;
+  recipe.tree = course.tree(backend.name());
+  const std::string target = std::string(stage.stem) + ".skeleton";
+  const std::string source = "skeletons/" + std::string(stage.stem) + ".cu";
+  const std::string answer =
+      output_of({"ninja", "-C", recipe.tree, "-t", "commands", target}, recipe.tree);
+  const std::vector<std::string> lines = driver::split_lines(answer);
+  if (lines.empty()) throw std::runtime_error("ninja knows no commands for " + target);
+  for (const std::string& line : lines) {
+    const std::vector<std::string> words = without_frame(shell_words(line));
+    const auto compiled = std::find(words.begin(), words.end(), "-c");
+    if (compiled == words.end() || compiled + 1 == words.end()) continue;
+    if (ends_with(*(compiled + 1), source)) recipe.compile = words;
+  }
+  recipe.link = without_frame(shell_words(lines.back()));
+  if (recipe.compile.empty()) throw std::runtime_error("ninja does not compile " + source);
+
+  const std::string object = value_of(recipe.compile, "-o");
+  value_of(recipe.compile, "-o") = kObjectMark;
+  value_of(recipe.compile, "-c") = kSourceMark;
+  value_of(recipe.compile, "-MF") = kDependsMark;
+  value_of(recipe.compile, "-MT") = kObjectMark;
+  for (std::string& word : recipe.compile) {
+    // Debug lines and messages shall say mine/STEM.cu: that prefix is the submission's folder.
+    if (word.rfind("-fmacro-prefix-map=", 0) == 0) continue;
+    replace_all(word, course.root.string(), kCourseMark);
+  }
+  value_of(recipe.link, "-o") = kRunnerMark;
+  for (std::string& word : recipe.link) {
+    if (word == object) {
+      word = kObjectMark;
+    } else if (word[0] != '-' && fs::is_regular_file(recipe.tree / word) &&
+               (ends_with(word, ".o") || ends_with(word, ".a"))) {
+      recipe.objects.push_back(recipe.tree / word);
+    }
+  }
+  read_symbols(recipe);
+  return recipe;
+}
+
+}  // namespace moe::grade

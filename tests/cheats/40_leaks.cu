@@ -1,0 +1,10 @@
+// Leaks a little device memory in every call.
+// stage: m1_align
+// base: solution
+// expect: WRONG
+
+static cudaError_t cheat(const Call& call) {
+  void* lost = nullptr;
+  if (cudaMallocAsync(&lost, 4096, call.stream) != cudaSuccess) return cudaErrorMemoryAllocation;
+  return honest(call);
+}
