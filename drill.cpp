@@ -29,6 +29,7 @@ struct Options {
   moe::driver::BenchOptions bench;
   std::vector<int> tune;
   bool long_selftest = false;
+  double fuzz_seconds = 60;
 };
 
 struct Verb {
@@ -73,6 +74,19 @@ void add_run_options(CLI::App& verb, Options& options) {
       ->type_name("N");
 }
 
+void add_fuzz_options(CLI::App& verb, Options& options) {
+  moe::driver::RunOptions& run = options.run;
+  verb.add_option("stage", run.stage, "m1, m2, ...; without it all, one after another");
+  verb.add_option("--seconds", options.fuzz_seconds, "how long; 60 without it")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--solution", run.solution, "the reference instead of your file");
+  CLI::Option* cpu = verb.add_flag("--cpu", run.cpu, "on the emulator, even where a GPU is");
+  verb.add_flag("--gpu", run.gpu, "on the GPU, or not at all")->excludes(cpu);
+  verb.add_option("--seed", run.seed, "of the random cases; every run prints its own")
+      ->type_name("N");
+}
+
 void add_reset_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.reset.stage)->required();
   verb.add_flag("--yes", options.reset.yes, "do not ask");
@@ -100,7 +114,8 @@ void add_tune_options(CLI::App& verb, Options& options) {
 }
 
 void add_selftest_options(CLI::App& verb, Options& options) {
-  verb.add_flag("--long", options.long_selftest, "repeat the full sets too, not only the quick ones");
+  verb.add_flag("--long", options.long_selftest,
+                "repeat the full sets too, not only the quick ones");
 }
 
 void add_skeletons_options(CLI::App& verb, Options& options) {
@@ -116,6 +131,12 @@ const std::vector<Verb>& verbs() {
        }},
       {"list", "the stages, their files and last results; runs nothing", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::list_stages(course); }},
+      {"fuzz", "random shapes against the oracle; prints what repeats a failure", add_fuzz_options,
+       [](const Course& course, const Options& options) {
+         moe::driver::RunOptions run = options.run;
+         run.fuzz_seconds = options.fuzz_seconds;
+         return moe::driver::run_fuzz(course, run);
+       }},
       {"reset", "make a file of yours blank again; the old one is kept", add_reset_options,
        [](const Course& course, const Options& options) {
          return moe::driver::reset_stage(course, options.reset);

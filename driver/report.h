@@ -17,7 +17,7 @@ struct CaseRecord {
   double seconds = 0;
   std::string shape;
   std::optional<std::uint64_t> seed;
-  std::uint64_t digest = 0;  // of the outputs of a passed case
+  std::uint64_t digest = 0;           // of the outputs of a passed case
   std::string step;                   // in which run of the case: "reversed thread order"
   std::string sentence;               // the diagnosis
   std::vector<std::string> or_else;   // other mistakes that the run can't tell from it

@@ -26,12 +26,12 @@ struct TestOptions {
   bool full = false;
   std::string case_name;  // "" for all
   std::optional<std::uint64_t> seed;
-  int shuffle = 0;  // other than 0: the cases in an order of this number
+  int shuffle = 0;          // other than 0: the cases in an order of this number
+  double fuzz_seconds = 0;  // other than 0: random cases instead of the stage's own
 };
 
 // A short seed for a run that was not given one: another each time, or what DRILL_SEED says.
 std::uint64_t fresh_seed();
-
 
 // Runs the stage's tests on its runner in the tree of the backend; both must be built. Faults are
 // resolved to source lines. `progress` is told of every case as it is judged.

@@ -203,8 +203,9 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   const Outputs outputs(call, images, answer);
   if (verdict.pass() && !stage_case.refused) verdict = stage_case.judge(problem, outputs);
   if (verdict.pass() && replied) {
-    suite.add_to_digest(stage_case.canonical ? stage_case.canonical(problem, outputs)
-                                             : outputs.all());
+    suite.add_to_digest(stage_case.canonical && !stage_case.refused
+                            ? stage_case.canonical(problem, outputs)
+                            : outputs.all());
   }
   const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash;
   if (failed && stage_case.explain) {
