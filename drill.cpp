@@ -33,6 +33,7 @@ struct Options {
   moe::driver::ReadOptions read;
   bool long_selftest = false;
   std::vector<std::string> grade;  // parsed by the grader itself
+  double fuzz_seconds = 60;
 };
 
 struct Verb {
@@ -77,6 +78,19 @@ void add_run_options(CLI::App& verb, Options& options) {
   verb.add_flag("--full", run.full, "every case in every way, not only the quick set");
   verb.add_option("--case", run.case_name, "only this case, as group/name")->type_name("CASE");
   verb.add_option("--seed", run.seed, "of the random data; every run prints its own")
+      ->type_name("N");
+}
+
+void add_fuzz_options(CLI::App& verb, Options& options) {
+  moe::driver::RunOptions& run = options.run;
+  verb.add_option("stage", run.stage, "m1, m2, ...; without it all, one after another");
+  verb.add_option("--seconds", options.fuzz_seconds, "how long; 60 without it")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--solution", run.solution, "the reference instead of your file");
+  CLI::Option* cpu = verb.add_flag("--cpu", run.cpu, "on the emulator, even where a GPU is");
+  verb.add_flag("--gpu", run.gpu, "on the GPU, or not at all")->excludes(cpu);
+  verb.add_option("--seed", run.seed, "of the random cases; every run prints its own")
       ->type_name("N");
 }
 
@@ -156,6 +170,12 @@ const std::vector<Verb>& verbs() {
        }},
       {"list", "the stages, their files and last results; runs nothing", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::list_stages(course); }},
+      {"fuzz", "random shapes against the oracle; prints what repeats a failure", add_fuzz_options,
+       [](const Course& course, const Options& options) {
+         moe::driver::RunOptions run = options.run;
+         run.fuzz_seconds = options.fuzz_seconds;
+         return moe::driver::run_fuzz(course, run);
+       }},
       {"reset", "make a file of yours blank again; the old one is kept", add_reset_options,
        [](const Course& course, const Options& options) {
          return moe::driver::reset_stage(course, options.reset);

@@ -178,6 +178,7 @@ int StageRun::test() {
   test_options.side = scene_.side;
   test_options.full = options_.full;
   test_options.case_name = options_.case_name;
+  test_options.fuzz_seconds = options_.fuzz_seconds;
   test_options.seed = options_.seed.value_or(fresh_seed());
   StatusLine status;
   std::size_t judged = 0;
@@ -203,7 +204,8 @@ int StageRun::test() {
 
 // Only what all cases of the learner's file said is worth remembering.
 void StageRun::remember(Verdict verdict, const Report& report) {
-  if (options_.solution || !options_.case_name.empty() || verdict == Verdict::kSkip) return;
+  const bool all_cases = options_.case_name.empty() && options_.fuzz_seconds == 0;
+  if (options_.solution || !all_cases || verdict == Verdict::kSkip) return;
   StageState state;
   state.hash = hash_of(scene_.source);
   for (const char* word = word_of(verdict); *word != '\0'; ++word) {

@@ -51,6 +51,9 @@ std::vector<std::string> test_arguments(const Course& course,
   if (options.seed) {
     arguments.insert(arguments.end(), {"--seed", std::to_string(*options.seed)});
   }
+  if (options.fuzz_seconds > 0) {
+    arguments.insert(arguments.end(), {"--fuzz", std::to_string(options.fuzz_seconds)});
+  }
   if (options.shuffle != 0) {
     arguments.insert(arguments.end(), {"--shuffle", std::to_string(options.shuffle)});
   }

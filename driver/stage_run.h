@@ -27,7 +27,8 @@ struct TestOptions {
   std::string case_name;   // "" for all
   std::string capability;  // that a layer requires; a stage's own test program knows
   std::optional<std::uint64_t> seed;
-  int shuffle = 0;  // other than 0: the cases in an order of this number
+  int shuffle = 0;          // other than 0: the cases in an order of this number
+  double fuzz_seconds = 0;  // other than 0: random cases instead of the stage's own
 };
 
 // A short seed for a run that was not given one: another each time, or what DRILL_SEED says.

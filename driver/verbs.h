@@ -20,6 +20,7 @@ struct RunOptions {
   bool full = false;
   std::string case_name;
   std::optional<std::uint64_t> seed;
+  double fuzz_seconds = 0;  // random cases for so long, instead of the stage's own
 };
 
 struct ResetOptions {
@@ -68,6 +69,7 @@ struct PaddingOptions {
 
 int show_where(const Course& course);  // driver/where.cpp
 int run_stage(const Course& course, const RunOptions& options);
+int run_fuzz(const Course& course, const RunOptions& options);  // all stages without a name
 int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
