@@ -42,12 +42,6 @@ bool confirmed(const std::string& file) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-bool write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text << std::flush;
-  return static_cast<bool>(file);
-}
-
 }  // namespace
 
 int reset_stage(const Course& course, const ResetOptions& options) {

@@ -23,7 +23,7 @@ std::string case_line(Verdict verdict, const CaseRecord& one, const Paint& paint
   std::string details = one.shape;
   if (one.seed) details += (details.empty() ? "" : "   ") + ("seed " + std::to_string(*one.seed));
   const std::string colored = paint.bad(word_of(verdict)) + word.substr(word.find(' '));
-  if (word.size() + one.name.size() + 3 + details.size() <= kColumns) {
+  if (word.size() + one.name.size() + 3 + details.size() <= columns()) {
     return colored + paint.strong(one.name) + (details.empty() ? "" : "   " + details) + "\n";
   }
   return colored + paint.strong(one.name) + "\n" + wrapped("       ", details);
@@ -76,8 +76,8 @@ std::string names_line(const std::vector<std::string>& names, const std::string&
   const std::string intro = "  " + counted(names.size(), "other case") +
                             (names.size() == 1 ? " fails " : " fail ") + how + ":";
   const std::string all = name_list(names, std::string::npos);
-  if (intro.size() + 1 + all.size() <= kColumns) return intro + " " + all + "\n";
-  return intro + "\n    " + name_list(names, kColumns - 4) + "\n";
+  if (intro.size() + 1 + all.size() <= columns()) return intro + " " + all + "\n";
+  return intro + "\n    " + name_list(names, columns() - 4) + "\n";
 }
 
 // Everything besides the first failure, in as few lines as possible.
@@ -139,7 +139,7 @@ std::string blank_line(const Blank& blank, const Scene& scene, std::size_t width
   if (blank.written) return line + "\n";
   const std::string what = first_sentence(blank.instruction);
   if (what.empty()) return line + "\n";
-  if (line.size() + 3 + what.size() <= kColumns) return line + "   " + what + "\n";
+  if (line.size() + 3 + what.size() <= columns()) return line + "   " + what + "\n";
   return line + "\n" + wrapped("        ", what);
 }
 
@@ -187,7 +187,7 @@ std::string header_text(const Scene& scene, std::string_view backend, const Pain
   const std::string file = source_name(scene.stage, scene.side);
   text += paint.strong(title);
   const std::size_t length = title.size() + file.size() + backend.size() + 6;
-  return text + (length <= kColumns ? "   " : "\n    ") + file + "   " + std::string(backend) +
+  return text + (length <= columns() ? "   " : "\n    ") + file + "   " + std::string(backend) +
          "\n";
 }
 
@@ -216,7 +216,7 @@ std::string test_text(const Report& report, double seconds) {
   std::string text;
   std::string line = "test ";
   for (const std::string& part : parts) {
-    if (line.size() + 2 + part.size() > kColumns) {
+    if (line.size() + 2 + part.size() > columns()) {
       text += line + "\n";
       line = "       " + part.substr(part.find_first_not_of(' '));
     } else {

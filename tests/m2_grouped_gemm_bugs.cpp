@@ -22,6 +22,8 @@ const judge::Mistake kNoEarlyExit = {"M2-NOEXIT", "m2.early_exit", "expert",
                                      "Blocks at or behind num_tokens_post_padded must return: they "
                                      "worked on what an older batch left in "
                                      "the tables."};
+const judge::Mistake kUnroutedStored = {"M2-UNROUTED", "m2.store", "store",
+                                        "A row of out without a routed flat id was written."};
 const judge::Mistake kUninitialised = {
     "M2-NAN", "m2.mainloop", "mainloop",
     "NaN where every input is a number: shared memory is read before its copy has arrived. Is a "

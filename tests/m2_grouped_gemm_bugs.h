@@ -14,11 +14,12 @@ using GemmModel = judge::MatrixModel<oracle::GemmProblem>;
 const std::vector<GemmModel>& gemm_models();
 
 // Mistakes that show in memory and not in a value.
-extern const judge::Mistake kPadRowsStored;  // writes behind the end of out
-extern const judge::Mistake kColumnsSpill;   // writes behind column N
-extern const judge::Mistake kOffset32;       // expert * N * D in 32 bits
-extern const judge::Mistake kNoEarlyExit;    // works on rows behind num_tokens_post_padded
-extern const judge::Mistake kUninitialised;  // NaN that no input has
+extern const judge::Mistake kPadRowsStored;   // writes behind the end of out
+extern const judge::Mistake kColumnsSpill;    // writes behind column N
+extern const judge::Mistake kOffset32;        // expert * N * D in 32 bits
+extern const judge::Mistake kNoEarlyExit;     // works on rows behind num_tokens_post_padded
+extern const judge::Mistake kUnroutedStored;  // writes rows that no flat id names
+extern const judge::Mistake kUninitialised;   // NaN that no input has
 
 // What a block behind the end would store in row flat_id, when the tables there are stale.
 judge::Matrix from_stale_tail(const oracle::GemmProblem& p);

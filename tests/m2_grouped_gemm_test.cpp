@@ -13,6 +13,7 @@
 #include "m1_align_oracle.h"
 #include "m2_grouped_gemm_bugs.h"
 #include "m2_grouped_gemm_oracle.h"
+#include "m2_grouped_gemm_trace.h"
 #include "routings.h"
 
 namespace moe {
@@ -232,14 +233,9 @@ Verdict judge_untouched_rows(const GemmProblem& p, const std::vector<Bf16>& out)
       const Bf16 got = out[static_cast<size_t>(flat_id) * static_cast<size_t>(p.n) +
                            static_cast<size_t>(column)];
       if (got == kPoison) continue;
-      Verdict verdict =
-          judge::wrong("A row of out without a routed flat id was written.",
-                       {"flat id " + std::to_string(flat_id) + " has no expert, yet out[" +
-                        std::to_string(flat_id) + "][" + std::to_string(column) + "] changed"});
-      verdict.code = "M2-UNROUTED";
-      verdict.region = "m2.store";
-      verdict.note = "store";
-      return verdict;
+      return judge::wrong(bugs::kUnroutedStored,
+                          {"flat id " + std::to_string(flat_id) + " has no expert, yet out[" +
+                           std::to_string(flat_id) + "][" + std::to_string(column) + "] changed"});
     }
   }
   return {};
@@ -275,6 +271,7 @@ Verdict judge_output(const GemmProblem& p, const Outputs& outputs) {
   const auto want = oracle::grouped_gemm(p);
   const auto difference = judge::compare(out, want, routed_rows(p), kPoison, p.exact);
   if (difference.right) return judge_untouched_rows(p, out);
+  judge::note_wrong("out", want.rows, want.columns, difference.wrong, routed_rows(p));
   std::vector<std::string> evidence = {judge::describe(difference, "out")};
   for (std::string& line : shape_of_error(p, difference)) evidence.push_back(std::move(line));
   const auto mistakes = explaining(p, out, want, difference);
@@ -298,6 +295,13 @@ Verdict explain_memory(const GemmProblem& p, const Outputs* outputs, Verdict ver
   return mistakes.empty() ? verdict : judge::wrong(mistakes, verdict.evidence);
 }
 
+std::vector<std::string> trace_gemm(const GemmProblem& p,
+                                    const Outputs* outputs,
+                                    judge::Place place) {
+  return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                          place);
+}
+
 class M2GroupedGemm : public testing::TestWithParam<GemmCase> {};
 
 TEST_P(M2GroupedGemm, MultipliesGatheredRows) {
@@ -310,6 +314,7 @@ TEST_P(M2GroupedGemm, MultipliesGatheredRows) {
   stage_case.call = call_of;
   stage_case.judge = judge_output;
   stage_case.explain = explain_memory;
+  stage_case.trace = trace_gemm;
   judge::run_case(stage_case);
 }
 
@@ -448,5 +453,6 @@ INSTANTIATE_TEST_SUITE_P(far, M2FarOffsets, testing::ValuesIn(kFarCases), [](con
 int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m2_grouped_gemm",
-      {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop", "m2.store"});
+      {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop", "m2.store"},
+      [] { moe::bugs::gemm_models(); });
 }

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "judge/suite.h"
+#include "layer_bugs.h"
 #include "layer_cases.h"
 #include "m1_align_oracle.h"
 #include "m3_weighted_epilogue_bugs.h"
 #include "m3_weighted_epilogue_oracle.h"
+#include "m3_weighted_epilogue_trace.h"
 #include "routings.h"
 
 namespace moe {
@@ -33,6 +35,13 @@ std::vector<Case> cases_of(const Case (&all)[N], const std::string& group) {
   std::copy_if(std::begin(all), std::end(all), std::back_inserter(chosen),
                [&](const Case& c) { return c.group == group; });
   return chosen;
+}
+
+// How a value of a bf16 output is formed.
+template <class Problem>
+std::vector<std::string> trace_bf16(const Problem& p, const Outputs* outputs, judge::Place place) {
+  return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                          place);
 }
 
 // ---- silu_and_mul
@@ -116,12 +125,14 @@ Verdict judge_silu_values(const SiluProblem& p, const std::vector<Bf16>& h) {
   std::string first;
   int wrong = 0;
   int not_finite = 0;
+  std::vector<uint8_t> flags(h.size(), 0);
   for (size_t i = 0; i < h.size(); ++i) {
     const auto row = static_cast<int64_t>(i) / p.intermediate_size;
     const auto column = static_cast<int64_t>(i) % p.intermediate_size;
     const double gate = p.value(row, column);
     const double up = p.value(row, column + p.intermediate_size);
     if (silu_is_right(h[i], gate, up)) continue;
+    flags[i] = 1;
     not_finite += (h[i] & 0x7f80) == 0x7f80 && h[i] != kPoison ? 1 : 0;
     if (wrong++ > 0) continue;
     char text[160];
@@ -130,6 +141,7 @@ Verdict judge_silu_values(const SiluProblem& p, const std::vector<Bf16>& h) {
     first = text;
   }
   if (wrong == 0) return {};
+  judge::note_wrong("h", p.num_ids, p.intermediate_size, flags);
   const std::vector<std::string> evidence = {
       std::to_string(wrong) + " of " + std::to_string(h.size()) + " values wrong; first " + first};
   return not_finite == wrong ? judge::wrong(bugs::kSiluOverflow, evidence)
@@ -161,6 +173,7 @@ TEST_P(M3Silu, MultipliesSiluOfGateByUp) {
   stage_case.judge = [&](const SiluProblem& p, const Outputs& outputs) {
     return judge_silu(c, p, outputs);
   };
+  stage_case.trace = trace_bf16<SiluProblem>;
   judge::run_case(stage_case);
 }
 
@@ -320,6 +333,7 @@ TEST_P(M3Weighted, MultipliesEachRowByItsWeight) {
     if (verdict.outside_of != "out") return verdict;
     return judge::wrong(bugs::kWeightedSpill, verdict.evidence);
   };
+  stage_case.trace = trace_bf16<WeightedProblem>;
   judge::run_case(stage_case);
 }
 
@@ -407,6 +421,7 @@ TEST_P(M3Combine, AddsTheSlotsOfAToken) {
   stage_case.make = [&](uint64_t seed) { return make_combine(c, seed); };
   stage_case.call = call_combine;
   stage_case.judge = judge_combine;
+  stage_case.trace = trace_bf16<CombineProblem>;
   judge::run_case(stage_case);
 }
 
@@ -438,5 +453,10 @@ INSTANTIATE_GROUP(refused);
 
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m3_weighted_epilogue",
-                                {"m3.swiglu", "m3.weight", "m3.combine", "m3.layer"});
+                                {"m3.swiglu", "m3.weight", "m3.combine", "m3.layer"}, [] {
+                                  moe::bugs::silu_models();
+                                  moe::bugs::weighted_models();
+                                  moe::bugs::combine_models();
+                                  moe::bugs::layer_models({});
+                                });
 }

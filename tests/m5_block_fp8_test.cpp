@@ -14,6 +14,7 @@
 #include "m5_block_fp8_bugs.h"
 #include "m5_block_fp8_judge.h"
 #include "m5_block_fp8_oracle.h"
+#include "m5_block_fp8_trace.h"
 #include "routings.h"
 
 namespace moe {
@@ -279,6 +280,7 @@ Verdict judge_values(const Fp8GemmProblem& p, const std::vector<T>& out, T poiso
   const auto want = oracle::grouped_gemm_fp8(p);
   const auto difference = judge::compare(out, want, judged_rows(p), poison, p.exact);
   if (difference.right) return judge_other_rows(p, out, poison);
+  judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged_rows(p));
   const auto evidence = judge::shape_of_error(difference, "out", p.n);
   auto mistakes = explaining(p, out, want, difference, poison);
   // Zeros in the first columns of rows: what lies behind column N of the row before.
@@ -312,6 +314,14 @@ Verdict explain_memory(const Fp8GemmProblem& p, const Outputs* outputs, Verdict 
   return judge::wrong(one_row ? bugs::kFp8PadRowsStored : bugs::kFp8ColumnsSpill, verdict.evidence);
 }
 
+std::string got_text(const Fp8GemmProblem& p, const Outputs& outputs, judge::Place place) {
+  const auto index = static_cast<size_t>(place.row * p.n + place.column);
+  if (place.row >= p.num_ids() || place.column >= p.n) return {};
+  const float value = p.out_fp32 ? judge::to_float(outputs.values<Fp32>(0)[index])
+                                 : judge::to_float(outputs.values<Bf16>(0)[index]);
+  return judge::number_text(static_cast<double>(value));
+}
+
 class M5BlockFp8 : public testing::TestWithParam<GemmCase> {};
 
 TEST_P(M5BlockFp8, ScalesEveryBlock) {
@@ -324,6 +334,9 @@ TEST_P(M5BlockFp8, ScalesEveryBlock) {
   stage_case.call = call_of;
   stage_case.judge = judge_output;
   stage_case.explain = explain_memory;
+  stage_case.trace = [](const Fp8GemmProblem& p, const Outputs* outputs, judge::Place place) {
+    return oracle::trace_of(p, outputs == nullptr ? "" : got_text(p, *outputs, place), place);
+  };
   judge::run_case(stage_case);
 }
 
@@ -348,5 +361,9 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m5_block_fp8",
       {"m5.power", "m5.amax", "m5.scale", "m5.encode", "m5.block", "m5.scale_rows", "m5.scales",
-       "m5.multiply", "m5.promote", "m5.store"});
+       "m5.multiply", "m5.promote", "m5.store"},
+      [] {
+        moe::bugs::quantize_models();
+        moe::bugs::fp8_gemm_models();
+      });
 }

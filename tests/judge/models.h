@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "look.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -105,6 +106,7 @@ Verdict judge_matrix(const std::vector<MatrixModel<Problem>>& models,
                      const MatrixRules& rules) {
   const Difference difference = compare(out, want, judged, rules.poison, rules.exact, rules.gates);
   if (difference.right) return {};
+  note_wrong(rules.name, want.rows, want.columns, difference.wrong, judged);
   const auto evidence = shape_of_error(difference, rules.name, want.columns);
   const auto mistakes = explaining(models, problem, out, want, difference, judged, rules);
   return mistakes.empty() ? wrong(std::string("`") + rules.name + "` is wrong.", evidence)

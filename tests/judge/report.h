@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "look.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -25,6 +26,7 @@ struct CaseRecord {
   std::string step;  // which of the ways a case is run in showed it
   uint64_t seed = 0;
   double seconds = 0.0;
+  Look look = {};
 };
 
 class Report {
