@@ -29,6 +29,10 @@ std::string source_name(const Stage& stage, std::string_view side);
 // By id, stem or file name, in any case ("m2", "M2", "mine/m2_grouped_gemm.cu"); else nullptr.
 const Stage* find_stage(std::string_view name);
 
+// A copy made by `drill export --without-solutions` holds the references as machine code only, and
+// the blank files in skeletons/.
+bool has_solution(const Course& course, const Stage& stage);
+
 // What mine/STEM.cu is before a learner writes in it. Throws MarkerError.
 std::string skeleton_of(const Course& course, const Stage& stage);
 
@@ -36,7 +40,8 @@ std::string skeleton_of(const Course& course, const Stage& stage);
 // Returns their names.
 std::vector<std::string> restore_missing_files(const Course& course);
 
-// The regions of the stage's solution. Throws MarkerError.
+// The regions of the stage, from its solution or, without one, from the blank file. Throws
+// MarkerError.
 std::vector<Region> regions_of(const Course& course, const Stage& stage);
 
 // The blanks as the learner's file has them; a missing file has none written.

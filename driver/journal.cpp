@@ -47,8 +47,7 @@ std::vector<Event> parse_journal(std::string_view text) {
 }
 
 std::string format_event(const Event& event) {
-  std::string line =
-      time_text(event.time) + " " + event.stem + " " + event.kind + " " + event.text;
+  std::string line = time_text(event.time) + " " + event.stem + " " + event.kind + " " + event.text;
   std::replace_if(
       line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return line + "\n";

@@ -18,8 +18,8 @@ struct LastRun {
   const CaseRecord* failure() const;
 };
 
-// Of the learner's file, on the emulator or on a GPU, whichever was later; nothing when the stage has
-// not run here.
+// Of the learner's file, on the emulator or on a GPU, whichever was later; nothing when the stage
+// has not run here.
 std::optional<LastRun> last_run(const Course& course, const Stage& stage);
 
 }  // namespace moe::driver

@@ -2,6 +2,10 @@
 #include <ctime>
 
 #include "driver/build_advice.h"
+#include "driver/ground.h"
+#include "driver/journal.h"
+#include "driver/last_run.h"
+#include "driver/look.h"
 #include "driver/stage_run.h"
 #include "driver/state.h"
 #include "driver/transcript.h"
@@ -21,6 +25,7 @@ class StageRun {
       : course_(course), options_(options), paint_(Paint::for_stdout()) {
     scene_.stage = *find_stage(options.stage);
     scene_.side = options.solution ? "solution" : "mine";
+    case_name_ = options.case_name;
     scene_.again = again_command();
   }
 
@@ -30,6 +35,7 @@ class StageRun {
   std::string again_command() const;
   std::filesystem::path source_path() const;
   std::string relative(const std::filesystem::path& path) const;
+  bool choose_case();
   bool prepare(double& seconds);
   bool build_tests(double& seconds);
   bool build_runner(double& seconds);
@@ -44,10 +50,15 @@ class StageRun {
   Paint paint_;
   Scene scene_;
   Backend backend_;
+  std::string case_name_;
   int failure_ = 0;  // exit code of what went wrong while building
 };
 
 int StageRun::run() {
+  if (const std::string trouble = ground_trouble(course_); !trouble.empty()) {
+    say("drill: " + trouble + "\n");
+    return exit_code(Verdict::kFault);
+  }
   for (const std::string& name : restore_missing_files(course_)) {
     say(name + " was missing; it is there again, blank\n");
   }
@@ -56,6 +67,10 @@ int StageRun::run() {
     return exit_code(Verdict::kUsage);
   }
   scene_.source = read_file(source_path());
+  if (const std::string trouble = source_trouble(scene_.source); !trouble.empty()) {
+    say(wrapped("BUILD  ", source_name(scene_.stage, scene_.side) + " " + trouble));
+    return exit_code(Verdict::kBuild);
+  }
   if (!options_.solution) scene_.blanks = blanks_of(course_, scene_.stage);
 
   const Wish wish = options_.cpu ? Wish::kCpu : options_.gpu ? Wish::kGpu : Wish::kAny;
@@ -68,11 +83,24 @@ int StageRun::run() {
     say(paint_.open(text.substr(0, 4)) + text.substr(4));
     return exit_code(Verdict::kSkip);
   }
+  if (!choose_case()) return exit_code(Verdict::kUsage);
   say(header_text(scene_, backend_.phrase, paint_));
   double seconds = 0;
   if (!prepare(seconds)) return failure_;
   say("build  " + seconds_text(seconds) + "\n");
   return test();
+}
+
+// --map and --print are about one case: without --case about the one that failed last.
+bool StageRun::choose_case() {
+  if ((!options_.map && options_.print.empty()) || !options_.case_name.empty()) return true;
+  if (const auto last = options_.solution ? std::nullopt : last_run(course_, scene_.stage)) {
+    if (const CaseRecord* failure = last->failure()) case_name_ = failure->name;
+  }
+  if (!case_name_.empty()) return true;
+  say("drill: no case failed in the last run; say which one: " + scene_.again +
+      " --case tiny/t4k2" + (options_.map ? " --map" : " --print " + options_.print) + "\n");
+  return false;
 }
 
 std::string StageRun::again_command() const {
@@ -170,7 +198,9 @@ int StageRun::test() {
   TestOptions test_options;
   test_options.side = scene_.side;
   test_options.full = options_.full;
-  test_options.case_name = options_.case_name;
+  test_options.case_name = case_name_;
+  test_options.map = options_.map;
+  test_options.print = options_.print;
   test_options.seed = options_.seed;
   StatusLine status;
   std::size_t judged = 0;
@@ -189,6 +219,7 @@ int StageRun::test() {
     return fault(run.fault + ". This is a fault of the course, not of your file", run.log);
   }
   say(verdict_text(run.report, scene_, paint_));
+  for (const CaseRecord& one : run.report.cases) say(look_text(one, paint_));
   remember(run.verdict, run.report);
   if (run.verdict == Verdict::kPass) say_next();
   return exit_code(run.verdict);
@@ -196,7 +227,8 @@ int StageRun::test() {
 
 // Only what all cases of the learner's file said is worth remembering.
 void StageRun::remember(Verdict verdict, const Report& report) {
-  if (options_.solution || !options_.case_name.empty() || verdict == Verdict::kSkip) return;
+  if (options_.solution || !case_name_.empty()) return;
+  const StateLock lock(course_.root);
   StageState state;
   state.hash = hash_of(scene_.source);
   for (const char* word = word_of(verdict); *word != '\0'; ++word) {
@@ -217,13 +249,21 @@ void StageRun::remember(Verdict verdict, const Report& report) {
   const bool full_before =
       before.hash == state.hash && before.verdict == "pass" && before.detail == "full";
   if (verdict == Verdict::kPass && full_before) state.detail = "full";
+  // That nothing could run here says nothing about a file that ran elsewhere.
+  if (verdict == Verdict::kSkip && before.hash == state.hash) return;
   states[scene_.stage.stem] = state;
-  if (!write_states(course_.root, states)) say("note   .drill/state cannot be written\n");
+  const CaseRecord* failed = report.first(CaseState::kWrong);
+  const std::string code = failed == nullptr || failed->code.empty() ? "-" : failed->code;
+  const bool written =
+      write_states(course_.root, states) &&
+      write_event(course_.root, scene_.stage.stem, "run",
+                  state.verdict + " " + code + " " + (state.detail.empty() ? "-" : state.detail));
+  if (!written) say("note   .drill cannot be written: this result is not remembered\n");
 }
 
 void StageRun::say_next() {
   std::string next = "drill " + std::string(scene_.stage.id);
-  const bool whole_file_of_learner = !options_.solution && options_.case_name.empty();
+  const bool whole_file_of_learner = !options_.solution && case_name_.empty();
   if (whole_file_of_learner) next = next_command(course_, find_stage(scene_.stage.id));
   say("next   " + paint_.strong(next) + "\n");
 }

@@ -26,6 +26,8 @@ struct TestOptions {
   bool full = false;
   std::string case_name;  // "" for all
   std::optional<std::uint64_t> seed;
+  bool map = false;   // tell which values are wrong
+  std::string print;  // "row,column": tell how that value is formed
 };
 
 // Runs the stage's tests on its runner in the tree of the backend; both must be built. Faults are

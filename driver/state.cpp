@@ -19,7 +19,7 @@ constexpr const char* kHeader = "drill state 1";
 
 bool parse_line(const std::string& line, States& states) {
   static const std::set<std::string> kVerdicts{"pass", "wrong", "todo", "crash",
-                                                  "hang", "build", "slow", "skip"};
+                                               "hang", "build", "slow", "skip"};
   std::istringstream words(line);
   std::string stem;
   std::string hash;

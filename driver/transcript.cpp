@@ -38,6 +38,12 @@ std::string fault_lines(const std::string& fault) {
   return text;
 }
 
+// A step of the layer belongs to the stage whose region it is: "m3.layer" to m3.
+std::string stage_of_region(const std::string& region, const Scene& scene) {
+  const std::string id = region.substr(0, region.find('.'));
+  return find_stage(id) != nullptr ? id : scene.stage.id;
+}
+
 std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& scene) {
   std::string text;
   if (!one.region.empty()) {
@@ -46,12 +52,18 @@ std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& sce
     if (line > 0) place += ":" + std::to_string(line);
     text += labelled("code", place + " region " + one.region);
   }
+  const std::string id = stage_of_region(one.region, scene);
   if (!one.note.empty()) {
-    std::string note = "content/" + std::string(scene.stage.stem) + ".md#" + one.note;
-    if (!one.code.empty()) note += "   (" + one.code + ")";
-    text += "  " + padded("notes", kIndent - 2) + note + "\n";
+    std::string note = "drill notes " + id + " " + one.note;
+    if (!one.code.empty()) note += " (" + one.code + ")";
+    text += labelled("notes", note);
   } else if (!one.code.empty() && one.code != word_of(verdict)) {
-    text += labelled("mistake", one.code);
+    text += labelled("mistake", "drill explain " + one.code);
+  }
+  if (scene.side == "mine") {
+    text += labelled("help", "drill hint " + id);
+    if (verdict == Verdict::kWrong)
+      text += labelled("look", scene.again + " --map, --print ROW,COL");
   }
   std::string again = scene.again + " --case " + shell_quoted(one.name);
   if (one.seed) again += " --seed " + std::to_string(*one.seed);
@@ -160,7 +172,8 @@ std::string todo_text(const Report& report, const Scene& scene, const Paint& pai
   text += "\n" + labelled("cases", reached + verb + " a blank, " + std::to_string(passed) +
                                        (passed == 1 ? " reaches" : " reach") + " none and pass" +
                                        (passed == 1 ? "es" : ""));
-  text += labelled("notes", "content/" + std::string(scene.stage.stem) + ".md");
+  text += labelled("notes",
+                   "drill notes " + std::string(scene.stage.id) + ", drill hint " + scene.stage.id);
   return text;
 }
 
