@@ -128,7 +128,7 @@ Build build_runner(const Course& course,
   const std::filesystem::path log = course.tree(tree) / (target + ".log");
   std::error_code ignored;
   const bool changed = read_file(stamp) != hash;
-  if (changed && std::filesystem::exists(log) &&
+  if (changed && std::filesystem::exists(log) && std::filesystem::exists(source) &&
       std::filesystem::last_write_time(source) < std::filesystem::last_write_time(log)) {
     std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now(),
                                      ignored);

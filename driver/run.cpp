@@ -62,7 +62,8 @@ int StageRun::run() {
   for (const std::string& name : restore_missing_files(course_)) {
     say(name + " was missing; it is there again, blank\n");
   }
-  if (!std::filesystem::exists(source_path())) {
+  const bool as_machine_code = options_.solution && !has_solution(course_, scene_.stage);
+  if (!as_machine_code && !std::filesystem::exists(source_path())) {
     say("drill: " + source_name(scene_.stage, scene_.side) + " is missing\n");
     return exit_code(Verdict::kUsage);
   }

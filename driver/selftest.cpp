@@ -117,6 +117,7 @@ void SelfTest::run_program(const std::filesystem::path& program) {
 void SelfTest::run_programs() {
   std::vector<std::filesystem::path> programs{course_.tree("host") / "tests" / "driver_test"};
   std::error_code ignored;
+  if (!std::filesystem::exists(programs[0], ignored)) programs.clear();  // a copy for a class
   const std::filesystem::path tests = course_.tree("cpu") / "tests";
   for (std::filesystem::recursive_directory_iterator entry(tests, ignored), end; entry != end;
        entry.increment(ignored)) {
@@ -127,7 +128,7 @@ void SelfTest::run_programs() {
       programs.push_back(path);
     }
   }
-  std::sort(programs.begin() + 1, programs.end());
+  std::sort(programs.begin(), programs.end());
   for (const std::filesystem::path& program : programs) run_program(program);
 }
 
