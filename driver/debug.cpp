@@ -110,7 +110,7 @@ int debug_stage(const Course& course, const DebugOptions& options) {
       find_program(name, {backend.nvcc.parent_path(), "/usr/local/cuda/bin"});
   if (debugger.empty() && !options.show) return say_no_debugger(name);
   if (const std::string trouble = ground_trouble(course); !trouble.empty()) {
-    say("drill: " + trouble + "\n");
+    say(wrapped("drill: ", trouble + "."));
     return static_cast<int>(Verdict::kFault);
   }
   const std::string region = choose_region(course, stage, options);

@@ -75,7 +75,7 @@ class Export {
   bool build_cpu();
   bool build_cuda(const fs::path& nvcc);
   int fail(const std::string& why) const {
-    say("drill: " + why + "\n");
+    say(wrapped("drill: ", why + "."));
     return kFault;
   }
 

@@ -51,6 +51,22 @@ std::string ground_trouble(const Course& course) {
   return {};
 }
 
+std::string cmake_trouble() {
+  Command command;
+  command.arguments = {"cmake", "--version"};
+  command.limit_s = 20;
+  const std::string output = run_process(command).output;
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  if (std::sscanf(output.c_str(), "cmake version %d.%d.%d", &major, &minor, &patch) < 2) {
+    return "cmake does not say its version";
+  }
+  if (major > 3 || (major == 3 && minor >= 25)) return {};
+  return "CMake " + std::to_string(major) + "." + std::to_string(minor) + "." +
+         std::to_string(patch) + " is too old: 3.25 or newer is needed. Run: ./setup.sh";
+}
+
 std::string source_trouble(std::string_view source) {
   if (source.size() > kLargestSource) {
     return "is " + megabytes(static_cast<double>(source.size())) +

@@ -12,6 +12,9 @@ namespace moe::driver {
 // One sentence about what stands in the way of building, or "".
 std::string ground_trouble(const Course& course);
 
+// "CMake 3.16.3 is too old ...", or "".
+std::string cmake_trouble();
+
 // "is 10.5 MB; ...": why a source file is not worth compiling, or "".
 std::string source_trouble(std::string_view source);
 

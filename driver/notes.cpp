@@ -67,8 +67,8 @@ int show_notes(const Course& course, const NotesOptions& options) {
   }
   const bool folds = note.find("<details>") != std::string::npos && !options.answers;
   const std::string section = options.section.empty() ? "" : " " + shell_quoted(options.section);
-  say("file   " + file +
-      (folds ? "   answers: drill notes " + options.stage + section + " --answers" : "") + "\n");
+  say("file     " + file + "\n");
+  if (folds) say(wrapped("answers  ", "drill notes " + options.stage + section + " --answers"));
   return 0;
 }
 

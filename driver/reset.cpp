@@ -2,10 +2,10 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <string>
 
+#include "driver/journal.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
 #include "driver/verbs.h"
@@ -68,13 +68,20 @@ int reset_stage(const Course& course, const ResetOptions& options) {
   std::filesystem::path saved;
   if (exists) {
     saved = trash_path(course, stage);
-    std::filesystem::create_directories(saved.parent_path());
-    std::filesystem::copy_file(course.mine(stage), saved);
+    std::error_code error;
+    std::filesystem::create_directories(saved.parent_path(), error);
+    // Nothing is replaced before the old file is safe.
+    if (!write_file(saved, mine)) {
+      say(wrapped("drill: ", saved.string() + " cannot be written (a full disk, or a read-only "
+                                              "folder?), so nothing was changed"));
+      return static_cast<int>(Verdict::kFault);
+    }
   }
   if (!write_file(course.mine(stage), skeleton)) {
     say("drill: " + course.mine(stage).string() + " cannot be written\n");
     return static_cast<int>(Verdict::kFault);
   }
+  if (exists) write_event(course.root, stage.stem, "reset", saved.filename().string());
   say(file + " is blank again\n");
   if (exists) {
     say("undo   cp " + typed_path(course, saved) + " " + typed_path(course, course.mine(stage)) +

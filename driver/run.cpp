@@ -56,7 +56,7 @@ class StageRun {
 
 int StageRun::run() {
   if (const std::string trouble = ground_trouble(course_); !trouble.empty()) {
-    say("drill: " + trouble + "\n");
+    say(wrapped("drill: ", trouble + "."));
     return exit_code(Verdict::kFault);
   }
   for (const std::string& name : restore_missing_files(course_)) {
@@ -99,8 +99,9 @@ bool StageRun::choose_case() {
     if (const CaseRecord* failure = last->failure()) case_name_ = failure->name;
   }
   if (!case_name_.empty()) return true;
-  say("drill: no case failed in the last run; say which one: " + scene_.again +
-      " --case tiny/t4k2" + (options_.map ? " --map" : " --print " + options_.print) + "\n");
+  const std::string look = options_.map ? " --map" : " --print " + options_.print;
+  say(wrapped("drill: ", "no case failed in the last run; say which one: " + scene_.again +
+                             " --case tiny/t4k2" + look));
   return false;
 }
 
@@ -150,7 +151,9 @@ bool StageRun::build_runner(double& seconds) {
   const Build configured = configure_tree(course_, tree, backend_);
   if (!configured.done) {
     say(configured.compiler_text);
-    failure_ = fault("build/" + tree + " cannot be configured; `drill doctor` may know why",
+    const std::string cmake = cmake_trouble();
+    failure_ = fault("build/" + tree + " cannot be configured; " +
+                         (cmake.empty() ? "`drill doctor` may know why" : cmake),
                      configured.log);
     return false;
   }
@@ -167,6 +170,13 @@ bool StageRun::build_runner(double& seconds) {
 
 void StageRun::report_build_failure(const Build& build) {
   say(build.compiler_text);
+  if (build.compiler_text.find("No space left on device") != std::string::npos) {
+    failure_ = fault(
+        "the disk is full (or the folder for temporary files, $TMPDIR): make room, then "
+        "run this again. Your file was not touched",
+        build.log);
+    return;
+  }
   // Only an error in or about the stage's own file is its author's.
   const bool theirs =
       build.compiler_text.find(source_name(scene_.stage, scene_.side)) != std::string::npos ||
