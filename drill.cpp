@@ -198,8 +198,17 @@ void add_layer_options(CLI::App& verb, Options& options) {
 
 void add_bench_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.bench.stage)->required();
-  verb.add_option("--shape", options.bench.shape, "A (default), B, B16384, B1024, B256, C, C1024")
+  verb.add_option("--shape", options.bench.shape,
+                  "A (default), B, C, D, qwen3-30b, mixtral-8x7b, deepseek-v3, ... or T,E,K,H,I")
       ->type_name("NAME");
+  verb.add_option("--tokens", options.bench.tokens, "T of that shape")
+      ->check(CLI::PositiveNumber)
+      ->type_name("T");
+  verb.add_option("--routing", options.bench.routing,
+                  "uniform (default), zipf, one-hot, half-empty")
+      ->check(CLI::IsMember({"uniform", "zipf", "one-hot", "half-empty"}))
+      ->type_name("KIND");
+  verb.add_option("--json", options.bench.json, "write the result there too")->type_name("FILE");
   verb.add_flag("--solution", options.bench.solution, "only the reference, not your file");
 }
 

@@ -3,6 +3,7 @@
 
 #include "driver/build_advice.h"
 #include "driver/ground.h"
+#include "driver/headline.h"
 #include "driver/journal.h"
 #include "driver/last_run.h"
 #include "driver/look.h"
@@ -43,6 +44,7 @@ class StageRun {
   void report_build_failure(const Build& build);
   int test();
   void remember(Verdict verdict, const Report& report);
+  Verdict time_it();
   void say_next();
 
   const Course& course_;
@@ -231,9 +233,34 @@ int StageRun::test() {
   }
   say(verdict_text(run.report, scene_, paint_));
   for (const CaseRecord& one : run.report.cases) say(look_text(one, paint_));
-  remember(run.verdict, run.report);
-  if (run.verdict == Verdict::kPass) say_next();
-  return exit_code(run.verdict);
+  const Verdict verdict = run.verdict == Verdict::kPass ? time_it() : run.verdict;
+  remember(verdict, run.report);
+  if (verdict == Verdict::kPass) say_next();
+  return exit_code(verdict);
+}
+
+// The timed line after a PASS of all cases on a GPU; SLOW where --gate asks for more.
+Verdict StageRun::time_it() {
+  if (!case_name_.empty()) return Verdict::kPass;
+  if (!backend_.cuda) {
+    if (options_.gate > 0) {
+      say(labelled_line("gate", "not judged: there are no times without a GPU"));
+    }
+    return Verdict::kPass;
+  }
+  if (options_.no_time) return Verdict::kPass;
+  StatusLine status;
+  status.show("timing ...");
+  const HeadlineRun run = run_headline(course_, scene_.stage, options_.solution);
+  status.clear();
+  if (!run.trouble.empty()) {
+    say(labelled_line("time", "not taken: " + run.trouble));
+    return Verdict::kPass;
+  }
+  say(headline_text(run.headline));
+  if (!is_slow(run.headline, options_.gate)) return Verdict::kPass;
+  say(slow_text(run.headline, options_.gate, paint_));
+  return Verdict::kSlow;
 }
 
 // Only what all cases of the learner's file said is worth remembering.
@@ -246,7 +273,7 @@ void StageRun::remember(Verdict verdict, const Report& report) {
     state.verdict += static_cast<char>(*word - 'A' + 'a');
   }
   state.time = std::time(nullptr);
-  if (verdict == Verdict::kPass) {
+  if (verdict == Verdict::kPass || verdict == Verdict::kSlow) {
     state.detail = options_.full ? "full" : "quick";
   } else {
     const CaseRecord* failed = verdict == Verdict::kHang    ? report.first(CaseState::kHang)

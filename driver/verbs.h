@@ -97,6 +97,9 @@ struct LayerOptions {
 struct BenchOptions {
   std::string stage;
   std::string shape = "A";
+  std::string routing = "uniform";
+  std::string json;  // a file
+  int tokens = 0;    // 0: those of the shape
   bool solution = false;
 };
 

@@ -72,6 +72,7 @@ void time_call(const protocol::Request& request,
     reply.capture_status = cudaGraphInstantiate(&executable, graph, 0);
   }
   if (reply.capture_status != cudaSuccess) return;
+  note_kernels(graph, reply);
   reply.device_status =
       time_replays(executable, static_cast<int>(request.num_times), stream, reply.times_us);
   (void)cudaGraphExecDestroy(executable);
