@@ -198,8 +198,7 @@ void add_layer_options(CLI::App& verb, Options& options) {
 
 void add_bench_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.bench.stage)->required();
-  verb.add_option("--shape", options.bench.shape,
-                  "A (default), B, C, D, qwen3-30b, mixtral-8x7b, deepseek-v3, ... or T,E,K,H,I")
+  verb.add_option("--shape", options.bench.shape, "A (default), B, C, D, a model, or T,E,K,H,I")
       ->type_name("NAME");
   verb.add_option("--tokens", options.bench.tokens, "T of that shape")
       ->check(CLI::PositiveNumber)

@@ -121,10 +121,9 @@ HeadlineRun run_headline(const Course& course, const Stage& stage, bool solution
   const Backend backend = choose_backend(Wish::kGpu);
   const std::string stem = stage.stem;
   HeadlineRun run;
-  const bool built =
-      std::filesystem::exists(course.tree("host") / "tests" / "bench_stage") &&
-      std::filesystem::exists(course.tree("cuda") / "tests" / "cublas_baseline") &&
-      std::filesystem::exists(runner_path(course, "cuda", stage, "solution"));
+  const bool built = std::filesystem::exists(course.tree("host") / "tests" / "bench_stage") &&
+                     std::filesystem::exists(course.tree("cuda") / "tests" / "cublas_baseline") &&
+                     std::filesystem::exists(runner_path(course, "cuda", stage, "solution"));
   if (!built) say("building what times it (once; --no-time leaves it out) ...\n");
   Build build = build_targets(course, "cuda", {stem + ".solution", "cublas_baseline"}, "bench.log");
   if (build.done) build = build_targets(course, "host", {"bench_stage"}, "bench.log");

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "driver/state.h"
 #include "driver/terminal.h"
 
 namespace moe::driver {
@@ -68,6 +69,15 @@ std::filesystem::path blank_file(const Course& course, const Stage& stage) {
 std::string skeleton_of(const Course& course, const Stage& stage) {
   if (!has_solution(course, stage)) return read_file(blank_file(course, stage));
   return make_skeleton(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+}
+
+std::uint64_t work_hash(const Course& course, const Stage& stage, std::string_view mine) {
+  std::string text(mine);
+  const std::string stem = stage.stem;
+  for (const std::string& file : {"drills/" + stem + ".h", "tests/" + stem + "_test.cpp"}) {
+    text += '\0' + read_file(course.root / file);
+  }
+  return hash_of(text);
 }
 
 std::vector<std::string> restore_missing_files(const Course& course) {

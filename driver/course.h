@@ -1,6 +1,7 @@
 // The course: its stages and where their files lie.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -35,6 +36,10 @@ bool has_solution(const Course& course, const Stage& stage);
 
 // What mine/STEM.cu is before a learner writes in it. Throws MarkerError.
 std::string skeleton_of(const Course& course, const Stage& stage);
+
+// Of the learner's file and of what it is tested against: a result stands for as long as neither
+// changes.
+std::uint64_t work_hash(const Course& course, const Stage& stage, std::string_view mine);
 
 // Makes the files in mine/ anew that are gone, blank: the build trees need one for every stage.
 // Returns their names.

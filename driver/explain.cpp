@@ -126,8 +126,8 @@ int explain_code(const Course& course, const std::string& code) {
   }
   if (found) return 0;
   const std::string near = nearest(code, codes, 1 + code.size() / 3);
-  say("drill: no diagnosis is called " + shell_quoted(code) + "." +
-      (near.empty() ? "" : " Did you mean: drill explain " + near) + "\n");
+  say(wrapped("drill: ", "no diagnosis is called " + shell_quoted(code) + "." +
+                             (near.empty() ? "" : " Did you mean: drill explain " + near)));
   return static_cast<int>(Verdict::kUsage);
 }
 

@@ -268,7 +268,7 @@ void StageRun::remember(Verdict verdict, const Report& report) {
   if (options_.solution || !case_name_.empty()) return;
   const StateLock lock(course_.root);
   StageState state;
-  state.hash = hash_of(scene_.source);
+  state.hash = work_hash(course_, scene_.stage, scene_.source);
   for (const char* word = word_of(verdict); *word != '\0'; ++word) {
     state.verdict += static_cast<char>(*word - 'A' + 'a');
   }

@@ -14,7 +14,7 @@
 namespace moe::driver {
 
 struct StageState {
-  std::uint64_t hash = 0;  // of mine/STEM.cu as it was then
+  std::uint64_t hash = 0;  // work_hash() of mine/STEM.cu as it was then
   std::string verdict;     // lower case: pass, wrong, todo, crash, hang, build, slow, skip
   std::int64_t time = 0;   // seconds since 1970
   std::string detail;      // the set that passed (quick, full), the case that failed, or "-"

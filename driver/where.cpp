@@ -55,7 +55,7 @@ Standing standing_of(const Course& course, const Stage& stage) {
   const StageState& state = found->second;
   const std::string age = age_text(state.time, std::time(nullptr));
   const std::string was = upper_case(state.verdict);
-  if (state.hash != hash_of(mine)) {
+  if (state.hash != work_hash(course, stage, mine)) {
     standing.word = "edited";
     standing.detail = "was " + was + " " + age;
     return standing;
