@@ -8,6 +8,7 @@
 
 #include "driver/completion.h"
 #include "driver/course.h"
+#include "driver/help_text.h"
 #include "driver/process.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
@@ -52,35 +53,6 @@ struct Verb {
   const char* summary;  // "" hides it
   void (*add_options)(CLI::App& verb, Options& options);
   int (*run)(const Course& course, const Options& options);
-};
-
-std::string upper_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return text;
-}
-
-// Help in the words of this command, within 80 columns.
-class HelpText : public CLI::Formatter {
- public:
-  HelpText() { column_width(18); }
-
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
-    std::string arguments;
-    for (const CLI::Option* option : app->get_options()) {
-      if (!option->get_positional()) continue;
-      const std::string what =
-          option->get_name() == "stage" ? "mN" : upper_case(option->get_name());
-      arguments += option->get_required() ? " " + what : " [" + what + "]";
-    }
-    return "usage: " + name + arguments + " [OPTIONS]\n";
-  }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
-  }
-
-  std::string make_positionals(const CLI::App*) const override { return ""; }
 };
 
 void add_nothing(CLI::App&, Options&) {}
@@ -167,6 +139,7 @@ void add_worklog_options(CLI::App& verb, Options& options) {
 void add_export_options(CLI::App& verb, Options& options) {
   verb.add_option("folder", options.exported.folder)->required();
   verb.add_flag("--without-solutions", options.exported.without_solutions, "for a class");
+  verb.add_flag("--cpu", options.exported.cpu, "references for the emulator only");
 }
 
 void add_code_argument(CLI::App& verb, Options& options) {
@@ -379,7 +352,7 @@ int run_command(std::vector<std::string> words) {
       "Without a verb: where you are and what is next.",
       "drill"};
   app.require_subcommand(0, 1);
-  app.formatter(std::make_shared<HelpText>());  // the verbs inherit it
+  app.formatter(std::make_shared<moe::driver::HelpText>());  // the verbs inherit it
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     if (verb.summary[0] == '\0') sub->group("");

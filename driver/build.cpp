@@ -69,6 +69,7 @@ std::vector<std::string> configure_arguments(const Course& course,
 bool is_damaged(const std::string& output) {
   return output.find("ninja: error: ") != std::string::npos ||
          output.find("CMake Error") != std::string::npos ||
+         output.find("could not load cache") != std::string::npos ||
          output.find("ninja: fatal: ") != std::string::npos;
 }
 

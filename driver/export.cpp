@@ -64,7 +64,8 @@ std::set<fs::path> course_files(const Course& course) {
 
 class Export {
  public:
-  Export(const Course& course, fs::path folder) : course_(course), folder_(std::move(folder)) {}
+  Export(const Course& course, fs::path folder, bool cpu)
+      : course_(course), folder_(std::move(folder)), cpu_(cpu) {}
 
   int run();
 
@@ -81,6 +82,7 @@ class Export {
 
   const Course& course_;
   fs::path folder_;
+  bool cpu_;  // the emulator only
 };
 
 bool Export::copy_files() {
@@ -182,10 +184,11 @@ int Export::run() {
     return fail(shell_quoted(folder_.string()) + " cannot be written");
   }
   if (!build_cpu()) return fail("the references could not be compiled for the emulator");
-  const fs::path nvcc = find_nvcc();
+  const fs::path nvcc = cpu_ ? fs::path() : find_nvcc();
   if (nvcc.empty()) {
     say(wrapped("note   ",
-                "no nvcc here: in the copy, m3 and later stages have no GPU side (their "
+                "without references for GPUs (--cpu, or no nvcc): in the copy, m3 and later stages "
+                "have no GPU side (their "
                 "layers call earlier stages), and times have no reference"));
   } else if (!build_cuda(nvcc)) {
     return fail("the references could not be compiled for GPUs");
@@ -208,7 +211,7 @@ int export_course(const Course& course, const ExportOptions& options) {
                     shell_quoted(options.folder)));
     return static_cast<int>(Verdict::kUsage);
   }
-  return Export(course, fs::absolute(options.folder)).run();
+  return Export(course, fs::absolute(options.folder), options.cpu).run();
 }
 
 }  // namespace moe::driver

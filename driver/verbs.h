@@ -73,6 +73,7 @@ struct WorklogOptions {
 struct ExportOptions {
   std::string folder;
   bool without_solutions = false;
+  bool cpu = false;  // leave the GPU side out
 };
 
 struct ResetOptions {

@@ -56,8 +56,10 @@ struct GpuWatch::Library {
     handle = dlopen("libnvidia-ml.so.1", RTLD_NOW);
     return handle != nullptr && find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
            find(by_index, "nvmlDeviceGetHandleByIndex_v2") &&
-           find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") &&
-           find(clock, "nvmlDeviceGetClockInfo") && find(max_clock, "nvmlDeviceGetMaxClockInfo") &&
+           (find(reasons, "nvmlDeviceGetCurrentClocksEventReasons") ||
+            find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons")) &&  // its older name
+           find(clock, "nvmlDeviceGetClockInfo") &&
+           find(max_clock, "nvmlDeviceGetMaxClockInfo") &&
            find(utilization, "nvmlDeviceGetUtilizationRates") && init() == 0;
   }
 };

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "../judge/compare.h"
 #include "../judge/random.h"
 #include "../m1_align_oracle.h"
 #include "../runner/generated.h"
+#include "in_threads.h"
 #include "timed_call.h"
 
 namespace moe::bench {
@@ -62,13 +62,7 @@ std::vector<double> times_expert(const std::vector<double>& a, uint64_t seed, in
       out[static_cast<size_t>(column)] = sum;
     }
   };
-  // The weights are made anew for each row: with one thread that would be most of the run.
-  const int workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 16);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < workers; ++i) {
-    threads.emplace_back(columns, n * i / workers, n * (i + 1) / workers);
-  }
-  for (std::thread& thread : threads) thread.join();
+  in_threads(n, columns);  // weights are made anew for each row: most of the run otherwise
   return out;
 }
 

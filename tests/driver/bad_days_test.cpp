@@ -175,9 +175,10 @@ TEST_F(BadDay, WrongCMake) {
 // Sends SIGINT after some seconds; nothing of the command may be left behind.
 std::string interrupted(const std::string& command, const std::string& seconds) {
   return command + " & pid=$!; sleep " + seconds +
-         "; kill -INT $pid; wait $pid; code=$?; sleep 0.2; left=$(ps -eo args | grep -F "
-         "\"$PWD/build\" "
-         "| grep -vc grep); echo \"left $left\"; exit $code";
+         "; kill -INT $pid; wait $pid; code=$?; sleep 1;"
+         "left=$(for link in /proc/[0-9]*/exe /proc/[0-9]*/cwd; do readlink $link; done "
+         "2>/dev/null |"
+         "grep -cF \"$PWD/build\"); echo \"left $left\"; exit $code";
 }
 
 TEST_F(BadDay, InterruptedInTheBuild) {

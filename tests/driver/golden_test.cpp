@@ -185,6 +185,39 @@ TEST_F(Golden, States) {
   expect_text("slow", headline_text(slow) + slow_text(slow, 1.5, Paint(false)));
 }
 
+// A copy for a class: no line of a solution's blanks is in it, and everything still works.
+TEST_F(Golden, ExportWithoutSolutions) {
+  course->run_shell("rm -rf ../class");
+  EXPECT_EQ(course->run("export ../class").exit_code, 2) << "with solutions it is a clone";
+  const CourseCopy::Transcript made = course->run("export --without-solutions --cpu ../class");
+  ASSERT_EQ(made.exit_code, 0) << made.text;
+  EXPECT_EQ(course->run("export --without-solutions --cpu ../class").exit_code, 70)
+      << "never over what is there";
+  const CourseCopy::Transcript leaks = course->run_shell(
+      "cd ../class && ls solutions/*.cu tests/wrong tests/alternative 2>/dev/null;"
+      "grep -rlF 'atomicAdd(&cursors[expert]' .; grep -c DRILL_TODO mine/*.cu | grep ':0$'");
+  EXPECT_EQ(leaks.text, "");
+  const auto in_class = [&](const std::string& arguments) {
+    return course->run_shell(
+        "command=$PWD/build/host/drill_command; cd ../class && "
+        "DRILL_ROOT=$PWD \"$command\" " +
+        arguments);
+  };
+  const CourseCopy::Transcript blank = in_class("m1 --cpu");
+  EXPECT_EQ(blank.exit_code, 3) << blank.text;
+  EXPECT_EQ(in_class("solution m1 --yes").exit_code, 2);
+  EXPECT_EQ(in_class("diff m1").exit_code, 0);
+  EXPECT_EQ(in_class("hint m1").exit_code, 0);
+  const CourseCopy::Transcript reference = in_class("m1 --cpu --solution");
+  EXPECT_EQ(reference.exit_code, 0) << reference.text << "the reference runs as machine code";
+  course->run_shell("cp solutions/m1_align.cu ../class/mine/");
+  const CourseCopy::Transcript solved = in_class("m1 --cpu");
+  EXPECT_EQ(solved.exit_code, 0) << solved.text;
+  EXPECT_EQ(in_class("reset m1 --yes").exit_code, 0);
+  EXPECT_EQ(in_class("m1 --cpu").exit_code, 3);
+  course->run_shell("rm -rf ../class");
+}
+
 TEST_F(Golden, EveryVerbHasHelp) {
   const CourseCopy::Transcript all = course->run("-h");
   EXPECT_EQ(all.exit_code, 0);
