@@ -44,6 +44,7 @@ class StageRun {
   void report_build_failure(const Build& build);
   int test();
   void remember(Verdict verdict, const Report& report);
+  void say_looks(const Report& report) const;
   Verdict time_it();
   void say_next();
 
@@ -232,11 +233,28 @@ int StageRun::test() {
     return fault(run.fault + ". This is a fault of the course, not of your file", run.log);
   }
   say(verdict_text(run.report, scene_, paint_));
-  for (const CaseRecord& one : run.report.cases) say(look_text(one, paint_));
+  say_looks(run.report);
   const Verdict verdict = run.verdict == Verdict::kPass ? time_it() : run.verdict;
   remember(verdict, run.report);
   if (verdict == Verdict::kPass) say_next();
   return exit_code(verdict);
+}
+
+// What --map and --print asked for, or why there is nothing to show.
+void StageRun::say_looks(const Report& report) const {
+  bool traced = false;
+  bool mapped = false;
+  for (const CaseRecord& one : report.cases) {
+    traced = traced || !one.trace.empty();
+    mapped = mapped || !one.map.cells.empty();
+    say(look_text(one, paint_));
+  }
+  if (!options_.print.empty() && !traced) {
+    say(labelled_line("print", "the values of this case are not formed term by term"));
+  }
+  if (options_.map && !mapped) {
+    say(labelled_line("map", "no value was found wrong, so there is nothing to draw"));
+  }
 }
 
 // The timed line after a PASS of all cases on a GPU; SLOW where --gate asks for more.
