@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "driver/completion.h"
 #include "driver/course.h"
+#include "driver/help_text.h"
 #include "driver/process.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
@@ -34,6 +36,22 @@ struct Options {
   bool long_selftest = false;
   std::vector<std::string> grade;  // parsed by the grader itself
   double fuzz_seconds = 60;
+  moe::driver::HintOptions hint;
+  moe::driver::NotesOptions notes;
+  moe::driver::DiffOptions diff;
+  moe::driver::SolutionOptions solution;
+  moe::driver::WatchOptions watch;
+  moe::driver::DebugOptions debug;
+  moe::driver::WorklogOptions worklog;
+  moe::driver::ExportOptions exported;
+  std::string code;
+  std::string shell;
+
+  // What was given as a stage to any verb.
+  std::vector<std::string> stages() const {
+    return {run.stage,      reset.stage, bench.stage, hint.stage,    notes.stage, diff.stage,
+            solution.stage, watch.stage, debug.stage, worklog.stage, read.stage};
+  }
 };
 
 struct Verb {
@@ -43,30 +61,16 @@ struct Verb {
   int (*run)(const Course& course, const Options& options);
 };
 
-// Help in the words of this command, within 80 columns.
-class HelpText : public CLI::Formatter {
- public:
-  HelpText() { column_width(18); }
-
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    if (app->get_parent() == nullptr) return "usage: drill [VERB] [OPTIONS]\n";
-    std::string text = "usage: " + name;
-    for (const CLI::Option* option : app->get_options()) {
-      if (!option->get_positional()) continue;
-      const std::string type = option->get_type_name();
-      text += " " + (type == "TEXT" ? kStageVerb : type);
-    }
-    return text + " [OPTIONS]\n";
-  }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
-  }
-
-  std::string make_positionals(const CLI::App*) const override { return ""; }
-};
-
 void add_nothing(CLI::App&, Options&) {}
+
+// For CLI11: what is wrong with the text of --print, or "".
+std::string is_place(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  const bool good = comma != 0 && comma != std::string::npos && comma + 1 < text.size() &&
+                    text.find_first_not_of("0123456789,") == std::string::npos &&
+                    text.find(',', comma + 1) == std::string::npos;
+  return good ? "" : "--print takes a row and a column, as in --print 3,0";
+}
 
 void add_run_options(CLI::App& verb, Options& options) {
   moe::driver::RunOptions& run = options.run;
@@ -79,6 +83,14 @@ void add_run_options(CLI::App& verb, Options& options) {
   verb.add_option("--case", run.case_name, "only this case, as group/name")->type_name("CASE");
   verb.add_option("--seed", run.seed, "of the random data; every run prints its own")
       ->type_name("N");
+  verb.add_flag("--map", run.map, "a picture of which values are wrong");
+  verb.add_option("--print", run.print, "how the value at ROW,COL is formed, term by term")
+      ->check(CLI::Validator(is_place, "ROW,COL"))
+      ->type_name("R,C");
+  verb.add_flag("--no-time", run.no_time, "no timed line after a PASS on a GPU");
+  verb.add_option("--gate", run.gate, "SLOW beyond X times the reference's time (GPU)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X");
 }
 
 void add_fuzz_options(CLI::App& verb, Options& options) {
@@ -93,6 +105,73 @@ void add_fuzz_options(CLI::App& verb, Options& options) {
   verb.add_option("--seed", run.seed, "of the random cases; every run prints its own")
       ->type_name("N");
 }
+
+void add_hint_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.hint.stage)->required();
+  verb.add_option("region", options.hint.region);
+  verb.add_flag("--all", options.hint.all, "the hints that were taken, again");
+}
+
+void add_notes_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.notes.stage)->required();
+  verb.add_option("section", options.notes.section);
+  verb.add_flag("--answers", options.notes.answers, "unfold the answers of questions");
+}
+
+void add_diff_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.diff.stage)->required();
+  CLI::Option* skeleton = verb.add_flag("--skeleton", options.diff.skeleton,
+                                        "against the blank file, after a pass too");
+  verb.add_flag("--solution", options.diff.solution, "against the reference, before a pass too")
+      ->excludes(skeleton);
+}
+
+void add_solution_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.solution.stage)->required();
+  verb.add_option("region", options.solution.region);
+  verb.add_flag("--yes", options.solution.yes, "do not ask");
+}
+
+void add_watch_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.watch.stage);
+  CLI::Option* cpu = verb.add_flag("--cpu", options.watch.cpu, "on the emulator");
+  verb.add_flag("--gpu", options.watch.gpu, "on the GPU, or not at all")->excludes(cpu);
+}
+
+void add_debug_options(CLI::App& verb, Options& options) {
+  moe::driver::DebugOptions& debug = options.debug;
+  verb.add_option("stage", debug.stage)->required();
+  verb.add_option("--case", debug.case_name, "which case; default: the one that failed last")
+      ->type_name("CASE");
+  verb.add_option("--region", debug.region, "where to stop; default: what was diagnosed")
+      ->type_name("NAME");
+  verb.add_flag("--solution", debug.solution, "the reference instead of your file");
+  verb.add_flag("--gpu", debug.gpu, "on the GPU, with cuda-gdb");
+  verb.add_flag("--show", debug.show, "print the debugger's command, start nothing");
+}
+
+void add_worklog_options(CLI::App& verb, Options& options) {
+  verb.add_option("stage", options.worklog.stage);
+  verb.add_option("--note", options.worklog.note, "write this down instead")->type_name("TEXT");
+}
+
+void add_export_options(CLI::App& verb, Options& options) {
+  verb.add_option("folder", options.exported.folder)->required();
+  verb.add_flag("--without-solutions", options.exported.without_solutions, "for a class");
+  verb.add_flag("--cpu", options.exported.cpu, "references for the emulator only");
+}
+
+void add_code_argument(CLI::App& verb, Options& options) {
+  verb.add_option("code", options.code)->required();
+}
+
+void add_shell_argument(CLI::App& verb, Options& options) {
+  verb.add_option("shell", options.shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+int say_completion(const Course& course, const Options& options);
 
 void add_reset_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.reset.stage)->required();
@@ -111,8 +190,16 @@ void add_layer_options(CLI::App& verb, Options& options) {
 
 void add_bench_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.bench.stage)->required();
-  verb.add_option("--shape", options.bench.shape, "A (default), B, B16384, B1024, B256, C, C1024")
+  verb.add_option("--shape", options.bench.shape, "A (default), B, C, D, a model, or T,E,K,H,I")
       ->type_name("NAME");
+  verb.add_option("--tokens", options.bench.tokens, "T of that shape")
+      ->check(CLI::PositiveNumber)
+      ->type_name("T");
+  verb.add_option("--routing", options.bench.routing,
+                  "uniform (default), zipf, one-hot, half-empty")
+      ->check(CLI::IsMember({"uniform", "zipf", "one-hot", "half-empty"}))
+      ->type_name("KIND");
+  verb.add_option("--json", options.bench.json, "write the result there too")->type_name("FILE");
   verb.add_flag("--solution", options.bench.solution, "only the reference, not your file");
 }
 
@@ -180,6 +267,38 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::reset_stage(course, options.reset);
        }},
+      {"watch", "test a stage again whenever you save its file", add_watch_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::watch_stage(course, options.watch);
+       }},
+      {"hint", "one step of help at a time, about what was diagnosed first", add_hint_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::show_hint(course, options.hint);
+       }},
+      {"notes", "the note of a stage, or a section of it", add_notes_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::show_notes(course, options.notes);
+       }},
+      {"explain", "what a diagnosis means: drill explain M2-FLATROW", add_code_argument,
+       [](const Course& course, const Options& options) {
+         return moe::driver::explain_code(course, options.code);
+       }},
+      {"diff", "your file beside the blank one; after a pass, the reference", add_diff_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::show_diff(course, options.diff);
+       }},
+      {"solution", "the reference; asks once before you have passed", add_solution_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::show_solution(course, options.solution);
+       }},
+      {"debug", "gdb in one case, stopped where a region begins", add_debug_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::debug_stage(course, options.debug);
+       }},
+      {"worklog", "what was tried and when; --note TEXT adds to it", add_worklog_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::show_worklog(course, options.worklog);
+       }},
       {"layer", "the whole layer, of any mix of your stages and ours", add_layer_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_layer(course, options.layer);
@@ -214,6 +333,12 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_selftest(course, options.long_selftest);
        }},
+      {"export", "a copy for a class, without the solutions", add_export_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::export_course(course, options.exported);
+       }},
+      {"completion", "a script that completes drill in bash or zsh", add_shell_argument,
+       say_completion},
       {"skeletons", "", add_skeletons_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_skeletons(course, options.skeletons);
@@ -229,9 +354,9 @@ bool is_verb(const std::string& word) {
   return false;
 }
 
-// `before` is the verb that wanted a stage, with a blank, or "" where verbs are meant too.
-int say_unknown(const std::string& word, const char* kind, const std::string& before) {
-  const bool verbs_too = before.empty();
+// `verb` stands before the stage that was meant; "" where a verb may have been.
+int say_unknown(const std::string& word, const char* kind, const std::string& verb_before) {
+  const bool verbs_too = verb_before.empty();
   std::vector<std::string> candidates;
   for (const moe::Stage& stage : moe::kStages) {
     candidates.insert(candidates.end(), {stage.id, stage.stem});
@@ -245,7 +370,7 @@ int say_unknown(const std::string& word, const char* kind, const std::string& be
   std::string text =
       "drill: there is no " + std::string(kind) + " " + moe::driver::shell_quoted(word) + ".";
   if (!near.empty()) {
-    text += " Did you mean: drill " + before + near;
+    text += " Did you mean: drill " + verb_before + near;
   } else {
     text += " See: drill -h";
   }
@@ -253,15 +378,39 @@ int say_unknown(const std::string& word, const char* kind, const std::string& be
   return kUsage;
 }
 
+int say_completion(const Course& /*course*/, const Options& options) {
+  Options unused;
+  moe::driver::VerbWords stages;
+  std::vector<moe::driver::VerbWords> words;
+  for (const Verb& verb : verbs()) {
+    if (verb.summary[0] == '\0') continue;
+    CLI::App app;
+    verb.add_options(app, unused);
+    moe::driver::VerbWords one{verb.name, verb.summary, false, {"--help"}};
+    for (const CLI::Option* option : app.get_options()) {
+      one.takes_stage =
+          one.takes_stage || (option->get_positional() && option->get_name() == "stage");
+      if (!option->get_positional() && option->get_name() != "--stage" &&
+          option->get_name() != "--help" && !option->get_name().empty()) {
+        one.options.push_back(option->get_name());
+      }
+    }
+    if (std::string(verb.name) == kStageVerb) {
+      stages = one;
+    } else {
+      words.push_back(one);
+    }
+  }
+  moe::driver::say(moe::driver::completion_script(options.shell, words, stages));
+  return 0;
+}
+
 int run_verb(const CLI::App& app, const Course& course, const Options& options) {
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
-    const std::string name = verb.name;
-    const std::string& stage = name == "reset"  ? options.reset.stage
-                               : name == "read" ? options.read.stage
-                                                : options.run.stage;
-    if (!stage.empty() && moe::driver::find_stage(stage) == nullptr) {
-      return say_unknown(stage, "stage", name + " ");
+    for (const std::string& stage : options.stages()) {
+      if (stage.empty() || moe::driver::find_stage(stage) != nullptr) continue;
+      return say_unknown(stage, "stage", std::string(verb.name) + " ");
     }
     return verb.run(course, options);
   }
@@ -283,7 +432,7 @@ int run_command(std::vector<std::string> words) {
       "Without a verb: where you are and what is next.",
       "drill"};
   app.require_subcommand(0, 1);
-  app.formatter(std::make_shared<HelpText>());  // the verbs inherit it
+  app.formatter(std::make_shared<moe::driver::HelpText>());  // the verbs inherit it
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     if (verb.summary[0] == '\0') sub->group("");

@@ -1,5 +1,9 @@
 // `drill bench`: what only a GPU can say.
+#include <algorithm>
+#include <cstdio>
+
 #include "driver/build.h"
+#include "driver/headline.h"
 #include "driver/measure.h"
 #include "driver/process.h"
 #include "driver/report.h"
@@ -24,13 +28,73 @@ int prepare_measurement(const Course& course,
   return static_cast<int>(Verdict::kBuild);
 }
 
+namespace {
+
+// "@ 3/12 GEMM1 mine" as a bar.
+std::string progress_bar(const std::string& line) {
+  int done = 0;
+  int all = 0;
+  int used = 0;
+  if (std::sscanf(line.c_str(), "@ %d/%d %n", &done, &all, &used) < 2 || all <= 0) return {};
+  constexpr int kWidth = 24;
+  const auto filled = static_cast<std::size_t>(kWidth * std::min(done, all) / all);
+  return "[" + std::string(filled, '#') + std::string(kWidth - filled, '.') + "] " +
+         std::to_string(done) + "/" + std::to_string(all) + "  " +
+         line.substr(static_cast<std::size_t>(used));
+}
+
+}  // namespace
+
+// Passes on what the program prints, line by line; its lines of progress become a bar.
 int run_and_show(const std::vector<std::string>& arguments) {
   Command command;
   command.arguments = arguments;
+  StatusLine status;
+  std::string rest;
   Watcher watcher;
-  watcher.on_output = [](std::string_view text) { say(text); };
-  return run_process(command, watcher).exit_code;
+  watcher.on_output = [&](std::string_view text) {
+    rest += text;
+    for (std::size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1)) {
+      const std::string line = rest.substr(0, end);
+      if (line.rfind("@ ", 0) == 0) {
+        status.show(progress_bar(line));
+      } else {
+        status.clear();
+        say(line + "\n");
+      }
+    }
+  };
+  const int code = run_process(command, watcher).exit_code;
+  status.clear();
+  if (!rest.empty()) say(rest + "\n");
+  return code;
 }
+
+namespace {
+
+std::vector<std::string> bench_arguments(const Course& course,
+                                         const Stage& stage,
+                                         bool with_mine,
+                                         const std::string& shape) {
+  std::vector<std::string> arguments = {
+      course.tree("host") / "tests" / "bench_stage",
+      "--stage",
+      stage.stem,
+      "--shape",
+      shape,
+      "--cublas",
+      course.tree("cuda") / "tests" / "cublas_baseline",
+      "--solution",
+      runner_path(course, "cuda", stage, "solution"),
+  };
+  if (with_mine) {
+    arguments.emplace_back("--mine");
+    arguments.push_back(runner_path(course, "cuda", stage, "mine"));
+  }
+  return arguments;
+}
+
+}  // namespace
 
 int run_bench(const Course& course, const BenchOptions& options) {
   const Stage* stage = find_stage(options.stage);
@@ -51,20 +115,50 @@ int run_bench(const Course& course, const BenchOptions& options) {
   std::vector<std::string> targets = runners;
   targets.emplace_back("cublas_baseline");
   if (const int code = prepare_measurement(course, backend, {"bench_stage"}, targets)) return code;
-  std::vector<std::string> arguments = {course.tree("host") / "tests" / "bench_stage",
-                                        "--stage",
-                                        stem,
-                                        "--shape",
-                                        options.shape,
-                                        "--cublas",
-                                        course.tree("cuda") / "tests" / "cublas_baseline",
-                                        "--solution",
-                                        runner_path(course, "cuda", *stage, "solution")};
-  if (!options.solution) {
-    arguments.emplace_back("--mine");
-    arguments.push_back(runner_path(course, "cuda", *stage, "mine"));
+  std::vector<std::string> arguments =
+      bench_arguments(course, *stage, !options.solution, options.shape);
+  arguments.insert(arguments.end(), {"--routing", options.routing});
+  if (options.tokens > 0) {
+    arguments.insert(arguments.end(), {"--tokens", std::to_string(options.tokens)});
+  }
+  if (!options.json.empty()) {
+    arguments.insert(arguments.end(), {"--json", std::filesystem::absolute(options.json)});
   }
   return run_and_show(arguments);
+}
+
+HeadlineRun run_headline(const Course& course, const Stage& stage, bool solution) {
+  constexpr double kLimitSeconds = 20;  // it takes about 3; a broken GPU must not hold anyone up
+  const Backend backend = choose_backend(Wish::kGpu);
+  const std::string stem = stage.stem;
+  HeadlineRun run;
+  const bool built = std::filesystem::exists(course.tree("host") / "tests" / "bench_stage") &&
+                     std::filesystem::exists(course.tree("cuda") / "tests" / "cublas_baseline") &&
+                     std::filesystem::exists(runner_path(course, "cuda", stage, "solution"));
+  if (!built) say("building what times it (once; --no-time leaves it out) ...\n");
+  Build build = build_targets(course, "cuda", {stem + ".solution", "cublas_baseline"}, "bench.log");
+  if (build.done) build = build_targets(course, "host", {"bench_stage"}, "bench.log");
+  if (!build.done || !backend.cuda) {
+    run.trouble = "what times it could not be built; see " + build.log.string();
+    return run;
+  }
+  const std::filesystem::path json = course.tree("cuda") / (stem + ".headline.json");
+  std::error_code ignored;
+  std::filesystem::remove(json, ignored);
+  Command command;
+  command.arguments = bench_arguments(course, stage, !solution, "A");
+  command.arguments.insert(command.arguments.end(), {"--brief", "1", "--json", json});
+  command.limit_s = kLimitSeconds;
+  const Outcome outcome = run_process(command);
+  run.headline = parse_headline(read_file(json), solution ? "solution" : "mine");
+  run.headline.side_is_reference = solution;
+  if (!run.headline.known) {
+    const std::vector<std::string> lines = split_lines(outcome.output);
+    run.trouble = outcome.timed_out ? "timing took too long"
+                  : lines.empty()   ? "nothing was timed"
+                                    : lines.back();
+  }
+  return run;
 }
 
 }  // namespace moe::driver

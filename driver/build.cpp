@@ -64,6 +64,15 @@ std::vector<std::string> configure_arguments(const Course& course,
   return differs ? arguments : std::vector<std::string>();
 }
 
+// Did the build tool itself fail, or CMake, rather than a compiler? Then a part of the tree is
+// gone.
+bool is_damaged(const std::string& output) {
+  return output.find("ninja: error: ") != std::string::npos ||
+         output.find("CMake Error") != std::string::npos ||
+         output.find("could not load cache") != std::string::npos ||
+         output.find("ninja: fatal: ") != std::string::npos;
+}
+
 // Runs cmake and keeps its output in the log; ninja's "[3/17] ..." becomes the status line.
 Build run_cmake(const Course& course,
                 const std::vector<std::string>& arguments,
@@ -114,7 +123,19 @@ Build build_targets(const Course& course,
   std::vector<std::string> arguments{"cmake", "--build", folder};
   if (!targets.empty()) arguments.emplace_back("--target");
   arguments.insert(arguments.end(), targets.begin(), targets.end());
-  return run_cmake(course, arguments, folder / log_name);
+  const Build build = run_cmake(course, arguments, folder / log_name);
+  if (build.done || !is_damaged(read_file(build.log))) return build;
+  // Its settings are kept: they are the preset's, and for CUDA what configure_tree() has said.
+  std::vector<std::string> configure{"cmake", "--fresh", "--preset", tree};
+  for (const char* name : {"CMAKE_CUDA_ARCHITECTURES", "CMAKE_CUDA_COMPILER"}) {
+    const std::string value = cache_entry(folder, name);
+    if (!value.empty()) configure.push_back("-D" + std::string(name) + "=" + value);
+  }
+  const Build configured = run_cmake(course, configure, folder / "configure.log");
+  if (!configured.done) return build;
+  Build again = run_cmake(course, arguments, folder / log_name);
+  again.seconds += build.seconds + configured.seconds;
+  return again;
 }
 
 Build build_runner(const Course& course,
@@ -128,7 +149,7 @@ Build build_runner(const Course& course,
   const std::filesystem::path log = course.tree(tree) / (target + ".log");
   std::error_code ignored;
   const bool changed = read_file(stamp) != hash;
-  if (changed && std::filesystem::exists(log) &&
+  if (changed && std::filesystem::exists(log) && std::filesystem::exists(source) &&
       std::filesystem::last_write_time(source) < std::filesystem::last_write_time(log)) {
     std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now(),
                                      ignored);

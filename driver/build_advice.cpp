@@ -61,6 +61,55 @@ std::string about_name(const std::string& name, const BuildFailure& failure) {
   return "the contract, drills/" + std::string(failure.stem) + ".h, calls it " + near + ".";
 }
 
+constexpr const char* kAsmAdvice =
+    "inline PTX is not emulated: it stands behind <drills/ptx.h>, which the emulator has a twin "
+    "of. "
+    "Call its functions instead of asm, and one file runs on a GPU and without.";
+
+// Libraries of CUDA that a kernel could do without, by what an include or a name shows of them.
+std::string about_library(std::string_view text) {
+  struct Library {
+    const char* mark;
+    const char* advice;
+  };
+  static constexpr Library kLibraries[] = {
+      {"cooperative_groups",
+       "cooperative groups are not emulated: __syncthreads(), __syncwarp() and the _sync shuffles "
+       "do "
+       "what the drills need."},
+      {"cub",
+       "CUB is not emulated, and the drills are about what it does inside: a sum over a warp is "
+       "five "
+       "__shfl_xor_sync, one over a block goes through shared memory."},
+      {"thrust",
+       "Thrust is not emulated; the drills work on raw pointers in kernels of their own."},
+      {"wmma",
+       "wmma is not emulated; tensor cores are reached by mma_m16n8k16() and ldmatrix_x4() of "
+       "<drills/ptx.h>."},
+      {"cutlass",
+       "CUTLASS and CuTe are not used here: what they hide is what the drills practise."},
+      {"cute", "CUTLASS and CuTe are not used here: what they hide is what the drills practise."},
+  };
+  for (const Library& library : kLibraries) {
+    if (std::regex_search(std::string(text),
+                          std::regex("\\b" + std::string(library.mark) + "\\b"))) {
+      return library.advice;
+    }
+  }
+  return {};
+}
+
+// A quotation mark or dash that an editor or a web page made pretty.
+std::string about_character(const std::string& error) {
+  const bool stray = contains(error, "stray '\\") || contains(error, "extended character") ||
+                     contains(error, "non-ASCII") || contains(error, "unexpected character <U+") ||
+                     contains(error, "unrecognized token");
+  if (!stray) return {};
+  return "there is a character that is no ASCII outside of a comment: often a curly quotation mark "
+         "or "
+         "a long dash that came along with a copied text. Type it anew.";
+}
+
 std::string about_include(const std::string& error) {
   static const std::regex kForms(
       "fatal error: '?([^':]+?)'?:? (?:No such file|file not found)|"
@@ -68,6 +117,8 @@ std::string about_include(const std::string& error) {
   std::smatch match;
   if (!std::regex_search(error, match, kForms)) return {};
   const std::string header = match[1].matched ? match[1] : match[2];
+  const std::string library = about_library(header == "mma.h" ? "wmma" : header);
+  if (!library.empty()) return library;
   return "<" + header +
          "> is not there. A kernel file needs its contract, <drills/launch.h> and, " +
          "for PTX, <drills/ptx.h>; CUDA's other libraries are not used in the drills.";
@@ -100,11 +151,15 @@ std::string about_line(const std::string& error, const BuildFailure& failure) {
     return "dynamic shared memory is dynamic_shared<T>() of <drills/launch.h>, not extern "
            "__shared__; its size is launch()'s smem_bytes.";
   }
-  if (contains(error, "Error: no such instruction") || contains(error, "impossible constraint")) {
-    return "inline PTX stands behind <drills/ptx.h>, which the emulator has a twin of; call its "
-           "functions instead of asm.";
+  static const std::regex kAsm(R"(\basm\b)");
+  const bool assembler = contains(error, "Error: ") || contains(error, "impossible constraint") ||
+                         contains(error, "invalid 'asm'");
+  if (std::regex_search(line, kAsm) ||
+      (assembler && std::regex_search(std::string(failure.source), kAsm)) ||
+      contains(error, "Error: no such instruction")) {
+    return kAsmAdvice;
   }
-  return {};
+  return about_library(line);
 }
 
 bool is_error(const std::string& line) {
@@ -118,6 +173,7 @@ std::string advice_for(const BuildFailure& failure) {
     if (!is_error(line)) continue;
     std::string advice = about_line(line, failure);
     if (advice.empty()) advice = about_include(line);
+    if (advice.empty()) advice = about_character(line);
     if (advice.empty()) advice = about_signature(line, failure);
     const std::string name = advice.empty() ? unknown_name(line) : std::string();
     if (!name.empty()) advice = about_name(name, failure);

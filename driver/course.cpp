@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 
+#include "driver/state.h"
 #include "driver/terminal.h"
 
 namespace moe::driver {
@@ -54,24 +54,50 @@ const Stage* find_stage(std::string_view name) {
   return nullptr;
 }
 
+bool has_solution(const Course& course, const Stage& stage) {
+  return std::filesystem::exists(course.solution(stage));
+}
+
+namespace {
+
+std::filesystem::path blank_file(const Course& course, const Stage& stage) {
+  return course.root / "skeletons" / (std::string(stage.stem) + ".cu");
+}
+
+}  // namespace
+
 std::string skeleton_of(const Course& course, const Stage& stage) {
+  if (!has_solution(course, stage)) return read_file(blank_file(course, stage));
   return make_skeleton(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+}
+
+std::uint64_t work_hash(const Course& course, const Stage& stage, std::string_view mine) {
+  std::string text(mine);
+  const std::string stem = stage.stem;
+  for (const std::string& file : {"drills/" + stem + ".h", "tests/" + stem + "_test.cpp"}) {
+    text += '\0' + read_file(course.root / file);
+  }
+  return hash_of(text);
 }
 
 std::vector<std::string> restore_missing_files(const Course& course) {
   std::vector<std::string> names;
   for (const Stage& stage : kStages) {
     if (std::filesystem::exists(course.mine(stage))) continue;
-    if (!std::filesystem::exists(course.solution(stage))) continue;  // nothing to make it from
-    std::filesystem::create_directories(course.mine(stage).parent_path());
-    std::ofstream(course.mine(stage), std::ios::binary) << skeleton_of(course, stage);
+    const std::string skeleton = skeleton_of(course, stage);
+    if (skeleton.empty()) continue;  // nothing to make it from
+    std::error_code error;
+    std::filesystem::create_directories(course.mine(stage).parent_path(), error);
+    if (!write_file(course.mine(stage), skeleton)) continue;
     names.push_back(source_name(stage, "mine"));
   }
   return names;
 }
 
 std::vector<Region> regions_of(const Course& course, const Stage& stage) {
-  return find_regions(read_file(course.solution(stage)), source_name(stage, "solution"), stage.id);
+  const bool solved = has_solution(course, stage);
+  const std::filesystem::path file = solved ? course.solution(stage) : blank_file(course, stage);
+  return find_regions(read_file(file), file.lexically_relative(course.root).string(), stage.id);
 }
 
 std::vector<Blank> blanks_of(const Course& course, const Stage& stage) {
@@ -110,7 +136,7 @@ std::string nearest(std::string_view word,
   std::string best;
   std::size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(lower_case(word), candidate);
+    const std::size_t distance = edit_distance(lower_case(word), lower_case(candidate));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -1,6 +1,7 @@
 // The course: its stages and where their files lie.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -29,14 +30,23 @@ std::string source_name(const Stage& stage, std::string_view side);
 // By id, stem or file name, in any case ("m2", "M2", "mine/m2_grouped_gemm.cu"); else nullptr.
 const Stage* find_stage(std::string_view name);
 
+// A copy made by `drill export --without-solutions` holds the references as machine code only, and
+// the blank files in skeletons/.
+bool has_solution(const Course& course, const Stage& stage);
+
 // What mine/STEM.cu is before a learner writes in it. Throws MarkerError.
 std::string skeleton_of(const Course& course, const Stage& stage);
+
+// Of the learner's file and of what it is tested against: a result stands for as long as neither
+// changes.
+std::uint64_t work_hash(const Course& course, const Stage& stage, std::string_view mine);
 
 // Makes the files in mine/ anew that are gone, blank: the build trees need one for every stage.
 // Returns their names.
 std::vector<std::string> restore_missing_files(const Course& course);
 
-// The regions of the stage's solution. Throws MarkerError.
+// The regions of the stage, from its solution or, without one, from the blank file. Throws
+// MarkerError.
 std::vector<Region> regions_of(const Course& course, const Stage& stage);
 
 // The blanks as the learner's file has them; a missing file has none written.

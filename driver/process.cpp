@@ -195,8 +195,12 @@ void install_interrupt_handlers() {
   sigaction(SIGPIPE, &ignore, nullptr);
 }
 
-Outcome run_process(const Command& command, const Watcher& watcher) {
+void throw_if_interrupted() {
   if (interrupt_signal != 0) throw Interrupted{interrupt_signal};
+}
+
+Outcome run_process(const Command& command, const Watcher& watcher) {
+  throw_if_interrupted();
   Outcome outcome;
   const Clock::time_point start = Clock::now();
   Pipe pipe;
@@ -213,7 +217,7 @@ Outcome run_process(const Command& command, const Watcher& watcher) {
   drain(pipe.ends[0], command, outcome, watcher);
   reap(child, outcome);
   outcome.seconds = seconds_since(start);
-  if (interrupt_signal != 0) throw Interrupted{interrupt_signal};
+  throw_if_interrupted();
   return outcome;
 }
 

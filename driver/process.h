@@ -44,6 +44,9 @@ struct Interrupted {
 // leaving children behind. Call once, at the start of main.
 void install_interrupt_handlers();
 
+// For loops that wait without a child.
+void throw_if_interrupted();
+
 // Runs the command in a process group of its own, with no input, and waits for its end.
 Outcome run_process(const Command& command, const Watcher& watcher = {});
 

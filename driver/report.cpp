@@ -38,6 +38,13 @@ CaseRecord case_of(const Json& record) {
   result.evidence = record.value("evidence", std::vector<std::string>());
   result.fault = record.value("fault", "");
   result.todo = record.value("todo", std::vector<std::string>());
+  result.trace = record.value("trace", std::vector<std::string>());
+  if (record.contains("map")) {
+    const Json& map = record.at("map");
+    result.map = {map.at("name").get<std::string>(), map.at("rows").get<std::size_t>(),
+                  map.at("columns").get<std::size_t>(), map.at("cells").get<std::string>()};
+    if (result.map.cells.size() != result.map.rows * result.map.columns) result.map = {};
+  }
   return result;
 }
 
@@ -131,6 +138,8 @@ const char* word_of(Verdict verdict) {
       return "CRASH";
     case Verdict::kHang:
       return "HANG";
+    case Verdict::kSlow:
+      return "SLOW";
     case Verdict::kSkip:
       return "SKIP";
     case Verdict::kFault:

@@ -11,6 +11,14 @@ namespace moe::driver {
 
 enum class CaseState { kPass, kWrong, kTodo, kCrash, kHang, kSkip, kNotRun };
 
+// Which values of an output are wrong.
+struct WrongMap {
+  std::string name;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::string cells;  // [rows, columns]: '0' right, '1' wrong, '2' not judged
+};
+
 struct CaseRecord {
   std::string name;  // "edge/top2_mixed"
   CaseState state = CaseState::kNotRun;
@@ -27,6 +35,8 @@ struct CaseRecord {
   std::vector<std::string> evidence;  // what was found, most telling first
   std::string fault;                  // text of a crash or hang
   std::vector<std::string> todo;      // blanks that the case reached
+  std::vector<std::string> trace;     // of --print: how one value is formed
+  WrongMap map;                       // of --map
 };
 
 struct Report {
@@ -55,6 +65,7 @@ enum class Verdict {
   kBuild = 4,
   kCrash = 5,
   kHang = 6,
+  kSlow = 7,    // right, but slower than --gate allows
   kFault = 70,  // ours
   kSkip = 77,
 };

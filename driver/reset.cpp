@@ -1,10 +1,11 @@
 // `drill reset mN`: the blank file again; the old one is kept.
 #include <unistd.h>
 
-#include <fstream>
+#include <ctime>
 #include <iostream>
 #include <string>
 
+#include "driver/journal.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
 #include "driver/trash.h"
@@ -18,12 +19,6 @@ bool confirmed(const std::string& file) {
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
-}
-
-bool write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text << std::flush;
-  return static_cast<bool>(file);
 }
 
 }  // namespace
@@ -51,12 +46,21 @@ int reset_stage(const Course& course, const ResetOptions& options) {
   }
   std::filesystem::path saved;
   if (exists) {
-    saved = keep_copy(course, course.mine(stage));
+    // Nothing is replaced before the old file is safe.
+    try {
+      saved = keep_copy(course, course.mine(stage));
+    } catch (const std::filesystem::filesystem_error& error) {
+      say(wrapped("drill: ", error.path2().string() +
+                                 " cannot be written (a full disk, or a "
+                                 "read-only folder?), so nothing was changed"));
+      return static_cast<int>(Verdict::kFault);
+    }
   }
   if (!write_file(course.mine(stage), skeleton)) {
     say("drill: " + course.mine(stage).string() + " cannot be written\n");
     return static_cast<int>(Verdict::kFault);
   }
+  if (exists) write_event(course.root, stage.stem, "reset", saved.filename().string());
   say(file + " is blank again\n");
   if (exists) {
     say("undo   " + undo_command(course, saved, course.mine(stage)) + "\n");

@@ -1,5 +1,7 @@
 #include "driver/stage_run.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -31,6 +33,22 @@ class ReportFollower {
   std::streamoff read_ = 0;
 };
 
+// Gone with this object unless it is kept under another name.
+struct DraftFile {
+  explicit DraftFile(std::filesystem::path draft) : path(std::move(draft)) {}
+  ~DraftFile() { std::filesystem::remove(path, ignored); }
+  DraftFile(const DraftFile&) = delete;
+  DraftFile& operator=(const DraftFile&) = delete;
+
+  void keep_as(const std::filesystem::path& name) const {
+    std::error_code error;
+    std::filesystem::rename(path, name, error);
+  }
+
+  std::filesystem::path path;
+  std::error_code ignored;
+};
+
 std::vector<std::string> test_arguments(const Course& course,
                                         const Stage& stage,
                                         const Backend& backend,
@@ -57,6 +75,8 @@ std::vector<std::string> test_arguments(const Course& course,
   if (options.shuffle != 0) {
     arguments.insert(arguments.end(), {"--shuffle", std::to_string(options.shuffle)});
   }
+  if (options.map) arguments.emplace_back("--map");
+  if (!options.print.empty()) arguments.insert(arguments.end(), {"--print", options.print});
   if (!options.case_name.empty()) {
     arguments.insert(arguments.end(), {"--case", options.case_name});
   }
@@ -113,15 +133,15 @@ TestRun run_tests(const Course& course,
                   const std::function<void(const CaseRecord&)>& progress) {
   const std::filesystem::path tree = course.tree(backend.name());
   const std::string base = std::string(stage.stem) + "." + options.side;
-  const std::filesystem::path report_file = tree / (base + ".report.jsonl");
-  const std::string near_case = nearest_case(read_file(report_file), options.case_name);
-  std::error_code ignored;
-  std::filesystem::remove(report_file, ignored);
+  const std::filesystem::path last_report = tree / (base + ".report.jsonl");
+  const std::string near_case = nearest_case(read_file(last_report), options.case_name);
+  // Its own until it is complete: two commands may test the same stage at once.
+  const DraftFile report_file(tree / (base + ".report." + std::to_string(getpid())));
 
   Command command;
-  command.arguments = test_arguments(course, stage, backend, options, report_file);
+  command.arguments = test_arguments(course, stage, backend, options, report_file.path);
   command.folder = course.root;
-  ReportFollower follower(report_file, progress);
+  ReportFollower follower(report_file.path, progress);
   Watcher watcher;
   watcher.on_tick = [&follower] { follower.look(); };
 
@@ -130,12 +150,13 @@ TestRun run_tests(const Course& course,
   follower.look();
   run.log = tree / (base + ".test.log");
   std::ofstream(run.log, std::ios::binary) << run.outcome.output;
-  run.report = parse_report(read_file(report_file));
+  run.report = parse_report(read_file(report_file.path));
   const std::filesystem::path runner = runner_path(course, backend.name(), stage, options.side);
   for (CaseRecord& one : run.report.cases) {
     if (!one.fault.empty()) one.fault = resolve_fault(one.fault, runner, course.root);
   }
   judge(run);
+  if (!run.report.cases.empty()) report_file.keep_as(last_report);
   if (run.verdict == Verdict::kUsage && !near_case.empty()) {
     run.fault += ". Did you mean " + near_case + "?";
   }

@@ -29,6 +29,8 @@ struct TestOptions {
   std::optional<std::uint64_t> seed;
   int shuffle = 0;          // other than 0: the cases in an order of this number
   double fuzz_seconds = 0;  // other than 0: random cases instead of the stage's own
+  bool map = false;         // tell which values are wrong
+  std::string print;        // "row,column": tell how that value is formed
 };
 
 // A short seed for a run that was not given one: another each time, or what DRILL_SEED says.

@@ -1,11 +1,12 @@
 #include "driver/state.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -16,25 +17,9 @@ namespace {
 
 constexpr const char* kHeader = "drill state 1";
 
-std::string time_text(std::int64_t time) {
-  const std::time_t seconds = static_cast<std::time_t>(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-bool parse_time(const std::string& text, std::int64_t& time) {
-  std::tm parts{};
-  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (end == nullptr || *end != '\0') return false;
-  time = timegm(&parts);
-  return true;
-}
-
 bool parse_line(const std::string& line, States& states) {
-  static const std::set<std::string> kVerdicts{"pass", "wrong", "todo", "crash", "hang", "build"};
+  static const std::set<std::string> kVerdicts{"pass", "wrong", "todo", "crash",
+                                               "hang", "build", "slow", "skip"};
   std::istringstream words(line);
   std::string stem;
   std::string hash;
@@ -54,6 +39,23 @@ bool parse_line(const std::string& line, States& states) {
 }
 
 }  // namespace
+
+std::string time_text(std::int64_t time) {
+  const std::time_t seconds = static_cast<std::time_t>(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+bool parse_time(const std::string& text, std::int64_t& time) {
+  std::tm parts{};
+  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return false;
+  time = timegm(&parts);
+  return true;
+}
 
 States parse_states(std::string_view text) {
   States states;
@@ -81,15 +83,18 @@ States read_states(const std::filesystem::path& root) {
 bool write_states(const std::filesystem::path& root, const States& states) {
   std::error_code error;
   std::filesystem::create_directories(root / ".drill", error);
-  const std::filesystem::path target = root / ".drill" / "state";
-  const std::filesystem::path draft = target.string() + "." + std::to_string(getpid());
-  {
-    std::ofstream file(draft, std::ios::binary);
-    file << format_states(states) << std::flush;
-    if (!file) return false;
-  }
-  std::filesystem::rename(draft, target, error);
-  return !error;
+  return write_file((root / ".drill" / "state").string(), format_states(states));
+}
+
+StateLock::StateLock(const std::filesystem::path& root) {
+  std::error_code error;
+  std::filesystem::create_directories(root / ".drill", error);
+  descriptor_ = open((root / ".drill" / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
+}
+
+StateLock::~StateLock() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 std::uint64_t hash_of(std::string_view text) {

@@ -14,8 +14,8 @@
 namespace moe::driver {
 
 struct StageState {
-  std::uint64_t hash = 0;  // of mine/STEM.cu as it was then
-  std::string verdict;     // lower case: pass, wrong, todo, crash, hang, build
+  std::uint64_t hash = 0;  // work_hash() of mine/STEM.cu as it was then
+  std::string verdict;     // lower case: pass, wrong, todo, crash, hang, build, slow, skip
   std::int64_t time = 0;   // seconds since 1970
   std::string detail;      // the set that passed (quick, full), the case that failed, or "-"
 };
@@ -29,11 +29,27 @@ States read_states(const std::filesystem::path& root);
 // Replaces the file in one step. False when it could not be written.
 bool write_states(const std::filesystem::path& root, const States& states);
 
+// Two commands may run at once: while this lives, no other one changes the state.
+class StateLock {
+ public:
+  explicit StateLock(const std::filesystem::path& root);
+  ~StateLock();
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
 // The two text forms, for the functions above and their tests.
 States parse_states(std::string_view text);
 std::string format_states(const States& states);
 
 std::uint64_t hash_of(std::string_view text);
+
+// "2026-02-03T10:20:30Z", and back; false when the text is no such time.
+std::string time_text(std::int64_t time);
+bool parse_time(const std::string& text, std::int64_t& time);
 
 // "just now", "5 minutes ago", "2 days ago".
 std::string age_text(std::int64_t then, std::int64_t now);

@@ -1,11 +1,13 @@
 #include "driver/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -15,6 +17,14 @@ bool is_terminal() {
   const char* terminal = std::getenv("TERM");
   const bool dumb = terminal == nullptr || std::strcmp(terminal, "dumb") == 0;
   return !dumb && isatty(STDOUT_FILENO) != 0;
+}
+
+std::size_t columns() {
+  constexpr std::size_t kNarrowest = 40;  // below that, words would break the layout anyway
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kColumns;
+  if (size.ws_col == 0) return kColumns;
+  return std::clamp<std::size_t>(size.ws_col, kNarrowest, kColumns);
 }
 
 Paint Paint::for_stdout() {
@@ -28,14 +38,15 @@ std::string Paint::wrap_code(const char* code, std::string_view text) const {
   return "\033[" + std::string(code) + "m" + std::string(text) + "\033[0m";
 }
 
-std::string wrapped(std::string_view first, std::string_view text, std::size_t columns) {
+std::string wrapped(std::string_view first, std::string_view text, std::size_t width) {
+  if (width == 0) width = columns();
   std::string result;
   std::string line(first);
   const std::string hang(first.size(), ' ');
   bool line_has_word = false;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
-    if (line_has_word && line.size() + 1 + word.size() > columns) {
+    if (line_has_word && line.size() + 1 + word.size() > width) {
       result += line + "\n";
       line = hang;
       line_has_word = false;
@@ -127,6 +138,24 @@ std::string read_file(const std::string& path) {
   return content.str();
 }
 
+bool write_file(const std::string& path, std::string_view text) {
+  const std::string draft = path + "." + std::to_string(getpid());
+  std::error_code error;
+  {
+    std::ofstream file(draft, std::ios::binary);
+    file << text << std::flush;
+    if (!file) {
+      file.close();
+      std::filesystem::remove(draft, error);
+      return false;
+    }
+  }
+  std::filesystem::rename(draft, path, error);
+  if (!error) return true;
+  std::filesystem::remove(draft, error);
+  return false;
+}
+
 void say(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -134,7 +163,7 @@ void say(std::string_view text) {
 
 void StatusLine::show(std::string_view text) {
   if (!is_terminal()) return;
-  say("\r\033[K" + std::string(text.substr(0, kColumns - 1)));
+  say("\r\033[K" + std::string(text.substr(0, columns() - 1)));
   shown_ = true;
 }
 

@@ -10,6 +10,9 @@ namespace moe::driver {
 
 constexpr std::size_t kColumns = 80;
 
+// How wide lines may be: kColumns, or less where stdout is a narrower terminal.
+std::size_t columns();
+
 // True when stdout is a terminal that understands escape codes.
 bool is_terminal();
 
@@ -31,9 +34,9 @@ class Paint {
   bool enabled_;
 };
 
-// Breaks text at blanks so that no line is longer than `columns`. The first line starts with
-// `first`, the others with as many blanks; every line ends with a newline.
-std::string wrapped(std::string_view first, std::string_view text, std::size_t columns = kColumns);
+// Breaks text at blanks so that no line is longer than `width`; 0 stands for columns(). The first
+// line starts with `first`, the others with as many blanks; every line ends with a newline.
+std::string wrapped(std::string_view first, std::string_view text, std::size_t width = 0);
 
 // "a, b, c", shortened to "a, b, and 7 more" where it would not fit into `columns`.
 std::string name_list(const std::vector<std::string>& names, std::size_t columns);
@@ -48,6 +51,10 @@ std::string without_control_bytes(std::string_view text);
 
 std::vector<std::string> split_lines(std::string_view text);
 std::string read_file(const std::string& path);  // "" when it cannot be read
+
+// Replaces the file in one step, so that a full disk or a crash leaves the old one. False when it
+// could not be written.
+bool write_file(const std::string& path, std::string_view text);
 
 // Writes to stdout at once, so that output and progress never change places.
 void say(std::string_view text);

@@ -23,7 +23,7 @@ std::string case_line(Verdict verdict, const CaseRecord& one, const Paint& paint
   std::string details = one.shape;
   if (one.seed) details += (details.empty() ? "" : "   ") + ("seed " + std::to_string(*one.seed));
   const std::string colored = paint.bad(word_of(verdict)) + word.substr(word.find(' '));
-  if (word.size() + one.name.size() + 3 + details.size() <= kColumns) {
+  if (word.size() + one.name.size() + 3 + details.size() <= columns()) {
     return colored + paint.strong(one.name) + (details.empty() ? "" : "   " + details) + "\n";
   }
   return colored + paint.strong(one.name) + "\n" + wrapped("       ", details);
@@ -38,6 +38,12 @@ std::string fault_lines(const std::string& fault) {
   return text;
 }
 
+// A step of the layer belongs to the stage whose region it is: "m3.layer" to m3.
+std::string stage_of_region(const std::string& region, const Scene& scene) {
+  const std::string id = region.substr(0, region.find('.'));
+  return find_stage(id) != nullptr ? id : scene.stage.id;
+}
+
 std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& scene) {
   std::string text;
   if (!one.region.empty()) {
@@ -46,12 +52,18 @@ std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& sce
     if (line > 0) place += ":" + std::to_string(line);
     text += labelled("code", place + " region " + one.region);
   }
+  const std::string id = stage_of_region(one.region, scene);
   if (!one.note.empty()) {
-    std::string note = "content/" + std::string(scene.stage.stem) + ".md#" + one.note;
-    if (!one.code.empty()) note += "   (" + one.code + ")";
-    text += "  " + padded("notes", kIndent - 2) + note + "\n";
+    std::string note = "drill notes " + id + " " + one.note;
+    if (!one.code.empty()) note += " (" + one.code + ")";
+    text += labelled("notes", note);
   } else if (!one.code.empty() && one.code != word_of(verdict)) {
-    text += labelled("mistake", one.code);
+    text += labelled("mistake", "drill explain " + one.code);
+  }
+  if (scene.side == "mine") {
+    text += labelled("help", "drill hint " + id);
+    if (verdict == Verdict::kWrong)
+      text += labelled("look", scene.again + " --map, --print ROW,COL");
   }
   std::string again = scene.again + " --case " + shell_quoted(one.name);
   if (one.seed) again += " --seed " + std::to_string(*one.seed);
@@ -76,8 +88,8 @@ std::string names_line(const std::vector<std::string>& names, const std::string&
   const std::string intro = "  " + counted(names.size(), "other case") +
                             (names.size() == 1 ? " fails " : " fail ") + how + ":";
   const std::string all = name_list(names, std::string::npos);
-  if (intro.size() + 1 + all.size() <= kColumns) return intro + " " + all + "\n";
-  return intro + "\n    " + name_list(names, kColumns - 4) + "\n";
+  if (intro.size() + 1 + all.size() <= columns()) return intro + " " + all + "\n";
+  return intro + "\n    " + name_list(names, columns() - 4) + "\n";
 }
 
 // Everything besides the first failure, in as few lines as possible.
@@ -141,7 +153,7 @@ std::string blank_line(const Blank& blank, const Scene& scene, std::size_t width
   if (blank.written) return line + "\n";
   const std::string what = first_sentence(blank.instruction);
   if (what.empty()) return line + "\n";
-  if (line.size() + 3 + what.size() <= kColumns) return line + "   " + what + "\n";
+  if (line.size() + 3 + what.size() <= columns()) return line + "   " + what + "\n";
   return line + "\n" + wrapped("        ", what);
 }
 
@@ -162,7 +174,8 @@ std::string todo_text(const Report& report, const Scene& scene, const Paint& pai
   text += "\n" + labelled("cases", reached + verb + " a blank, " + std::to_string(passed) +
                                        (passed == 1 ? " reaches" : " reach") + " none and pass" +
                                        (passed == 1 ? "es" : ""));
-  text += labelled("notes", "content/" + std::string(scene.stage.stem) + ".md");
+  text += labelled("notes",
+                   "drill notes " + std::string(scene.stage.id) + ", drill hint " + scene.stage.id);
   return text;
 }
 
@@ -189,7 +202,7 @@ std::string header_text(const Scene& scene, std::string_view backend, const Pain
   const std::string file = source_name(scene.stage, scene.side);
   text += paint.strong(title);
   const std::size_t length = title.size() + file.size() + backend.size() + 6;
-  return text + (length <= kColumns ? "   " : "\n    ") + file + "   " + std::string(backend) +
+  return text + (length <= columns() ? "   " : "\n    ") + file + "   " + std::string(backend) +
          "\n";
 }
 
@@ -218,7 +231,7 @@ std::string test_text(const Report& report, double seconds) {
   std::string text;
   std::string line = "test ";
   for (const std::string& part : parts) {
-    if (line.size() + 2 + part.size() > kColumns) {
+    if (line.size() + 2 + part.size() > columns()) {
       text += line + "\n";
       line = "       " + part.substr(part.find_first_not_of(' '));
     } else {

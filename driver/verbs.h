@@ -21,6 +21,60 @@ struct RunOptions {
   std::string case_name;
   std::optional<std::uint64_t> seed;
   double fuzz_seconds = 0;  // random cases for so long, instead of the stage's own
+  bool map = false;         // a picture of which values are wrong
+  std::string print;        // "row,column": how that value is formed
+  bool no_time = false;     // no timed line after a PASS on a GPU
+  double gate = 0;          // SLOW beyond this many times the reference's time; 0: never
+};
+
+struct HintOptions {
+  std::string stage;
+  std::string region;
+  bool all = false;
+};
+
+struct NotesOptions {
+  std::string stage;
+  std::string section;
+  bool answers = false;
+};
+
+struct DiffOptions {
+  std::string stage;
+  bool skeleton = false;
+  bool solution = false;
+};
+
+struct SolutionOptions {
+  std::string stage;
+  std::string region;
+  bool yes = false;
+};
+
+struct WatchOptions {
+  std::string stage;
+  bool cpu = false;
+  bool gpu = false;
+};
+
+struct DebugOptions {
+  std::string stage;
+  std::string case_name;
+  std::string region;
+  bool show = false;  // print the command instead of starting it
+  bool solution = false;
+  bool gpu = false;
+};
+
+struct WorklogOptions {
+  std::string stage;
+  std::string note;
+};
+
+struct ExportOptions {
+  std::string folder;
+  bool without_solutions = false;
+  bool cpu = false;  // leave the GPU side out
 };
 
 struct ResetOptions {
@@ -45,6 +99,9 @@ struct LayerOptions {
 struct BenchOptions {
   std::string stage;
   std::string shape = "A";
+  std::string routing = "uniform";
+  std::string json;  // a file
+  int tokens = 0;    // 0: those of the shape
   bool solution = false;
 };
 
@@ -68,6 +125,15 @@ struct PaddingOptions {
 };
 
 int show_where(const Course& course);  // driver/where.cpp
+int show_hint(const Course& course, const HintOptions& options);
+int show_notes(const Course& course, const NotesOptions& options);
+int explain_code(const Course& course, const std::string& code);
+int show_diff(const Course& course, const DiffOptions& options);
+int show_solution(const Course& course, const SolutionOptions& options);
+int watch_stage(const Course& course, const WatchOptions& options);
+int debug_stage(const Course& course, const DebugOptions& options);
+int show_worklog(const Course& course, const WorklogOptions& options);
+int export_course(const Course& course, const ExportOptions& options);
 int run_stage(const Course& course, const RunOptions& options);
 int run_fuzz(const Course& course, const RunOptions& options);  // all stages without a name
 int list_stages(const Course& course);

@@ -30,6 +30,7 @@ Standing standing_without_run(const Standing& counted_blanks, bool missing) {
 }
 
 std::string painted(const std::string& word, const Standing& standing, const Paint& paint) {
+  if (standing.word == "SLOW" || standing.word == "SKIP") return paint.open(word);
   if (standing.passed) return paint.good(word);
   if (standing.word == "WRONG" || standing.word == "CRASH" || standing.word == "HANG" ||
       standing.word == "BUILD") {
@@ -54,13 +55,14 @@ Standing standing_of(const Course& course, const Stage& stage) {
   const StageState& state = found->second;
   const std::string age = age_text(state.time, std::time(nullptr));
   const std::string was = upper_case(state.verdict);
-  if (state.hash != hash_of(mine)) {
+  if (state.hash != work_hash(course, stage, mine)) {
     standing.word = "edited";
     standing.detail = "was " + was + " " + age;
     return standing;
   }
   standing.word = was;
-  standing.passed = state.verdict == "pass";
+  // SLOW is right, too, but for the gate that was set.
+  standing.passed = state.verdict == "pass" || state.verdict == "slow";
   standing.full = standing.passed && state.detail == "full";
   if (standing.passed) {
     standing.detail = standing.full ? "every case, " : "quick set, ";

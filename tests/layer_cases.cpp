@@ -10,6 +10,7 @@
 #include "layer_bugs.h"
 #include "m1_align_oracle.h"
 #include "m3_weighted_epilogue_bugs.h"
+#include "m3_weighted_epilogue_trace.h"
 
 namespace moe {
 namespace {
@@ -247,6 +248,10 @@ judge::StageCase<LayerProblem> layer_stage_case(const LayerCase& c) {
   stage_case.call = [c, room](const LayerProblem& p) { return call_of(c, p, room); };
   stage_case.judge = [c](const LayerProblem& p, const Outputs& outputs) {
     return judge_layer(c, p, outputs);
+  };
+  stage_case.trace = [](const LayerProblem& p, const Outputs* outputs, judge::Place place) {
+    return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                            place);
   };
   return stage_case;
 }

@@ -13,6 +13,7 @@
 #include "judge/suite.h"
 #include "m1_align_bugs.h"
 #include "m1_align_oracle.h"
+#include "m1_align_trace.h"
 #include "routings.h"
 
 namespace moe {
@@ -203,11 +204,12 @@ std::vector<std::string> differences(const oracle::Alignment& got,
   return lines;
 }
 
+oracle::Alignment alignment_of(const Outputs& outputs) {
+  return {outputs.values<int32_t>(0), outputs.values<int32_t>(1), outputs.values<int32_t>(2)[0]};
+}
+
 Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
-  oracle::Alignment got;
-  got.sorted_token_ids = outputs.values<int32_t>(0);
-  got.expert_ids = outputs.values<int32_t>(1);
-  got.num_tokens_post_padded = outputs.values<int32_t>(2)[0];
+  oracle::Alignment got = alignment_of(outputs);
   const auto want = canonical(
       oracle::align(p.topk_ids, p.num_tokens, p.top_k, p.num_experts, p.block_m), p.block_m);
   // Sorted by the true labels where the labels are right; a wrong label is an error by itself.
@@ -216,6 +218,12 @@ Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
       got.expert_ids == want.expert_ids && got.sorted_token_ids == want.sorted_token_ids) {
     return {};
   }
+  std::vector<uint8_t> wrong;
+  for (size_t i = 0; i < want.sorted_token_ids.size(); ++i) {
+    wrong.push_back(got.sorted_token_ids[i] != want.sorted_token_ids[i] ? 1 : 0);
+  }
+  judge::note_wrong("sorted_token_ids, one M block a row", std::ssize(want.expert_ids), p.block_m,
+                    wrong);
   const auto evidence = differences(got, want, p.num_tokens * p.top_k);
   std::vector<judge::Mistake> mistakes;
   for (const bugs::AlignModel& model : bugs::align_models()) {
@@ -276,6 +284,11 @@ judge::StageCase<AlignProblem> stage_case_of(const AlignCase& c) {
   stage_case.judge = judge_align;
   stage_case.canonical = canonical_bytes;
   stage_case.explain = explain_align;
+  stage_case.trace = [](const AlignProblem& p, const Outputs* outputs, judge::Place place) {
+    const auto got =
+        outputs == nullptr ? oracle::Alignment() : canonical(alignment_of(*outputs), p.block_m);
+    return oracle::trace_of(p, outputs == nullptr ? nullptr : &got, place);
+  };
   return stage_case;
 }
 
@@ -414,6 +427,13 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
     }
   }
   if (wrong_ids + wrong_weights == 0) return {};
+  std::vector<uint8_t> wrong;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const bool right =
+        ids[i] == want.topk_ids[i] && oracle::weight_is_right(weights[i], want.topk_weights[i]);
+    wrong.push_back(right ? 0 : 1);
+  }
+  judge::note_wrong("topk_ids and topk_weights", p.num_tokens, p.top_k, wrong);
   evidence.insert(evidence.begin(), std::to_string(wrong_ids) + " ids and " +
                                         std::to_string(wrong_weights) + " weights of " +
                                         std::to_string(ids.size()) + " wrong");
@@ -448,6 +468,14 @@ judge::StageCase<RouteProblem> stage_case_of(const RouteCase& c) {
   stage_case.make = [c](uint64_t seed) { return make_route(c, seed); };
   stage_case.call = [c](const RouteProblem& p) { return call_route(p, c.refused); };
   stage_case.judge = judge_route;
+  stage_case.trace = [](const RouteProblem& p, const Outputs* outputs, judge::Place place) {
+    oracle::Routing got;
+    if (outputs != nullptr) {
+      const auto weights = outputs->values<float>(1);
+      got = {outputs->values<int32_t>(0), {weights.begin(), weights.end()}};
+    }
+    return oracle::trace_of(p, outputs == nullptr ? nullptr : &got, place);
+  };
   return stage_case;
 }
 
@@ -549,5 +577,8 @@ const std::vector<judge::FuzzTarget> kRandomTargets = {{"align",
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m1_align",
                                 {"m1.topk", "m1.weights", "m1.count", "m1.scan", "m1.scatter"},
-                                moe::kRandomTargets);
+                                moe::kRandomTargets, [] {
+                                  moe::bugs::align_models();
+                                  moe::bugs::route_models();
+                                });
 }

@@ -277,7 +277,7 @@ std::vector<GemmModel> make_models() {
         "< N.",
         [block_n](const GemmProblem& p) { return column_tail_dropped(p, block_n); });
   }
-  for (const size_t step : {16, 32, 64}) {
+  for (const size_t step : {16u, 32u, 64u}) {
     add("M2-BF16SUM", "m2.mainloop", "mainloop",
         "The running sum is rounded to bf16: keep it in fp32 and round once, at the end.",
         [step](const GemmProblem& p) { return bf16_accumulator(p, step); });

@@ -14,6 +14,7 @@
 #include "m2_grouped_gemm_bugs.h"
 #include "m2_grouped_gemm_cases.h"
 #include "m2_grouped_gemm_oracle.h"
+#include "m2_grouped_gemm_trace.h"
 #include "row_faults.h"
 
 namespace moe::m2_cases {
@@ -92,6 +93,7 @@ inline Verdict judge_output(const GemmMistakes& known,
   const auto want = oracle::grouped_gemm(p);
   const auto difference = judge::compare(out, want, routed_rows(p), kPoison, p.exact);
   if (difference.right) return judge_unrouted_rows(known.rows, p, out, kPoison);
+  judge::note_wrong("out", want.rows, want.columns, difference.wrong, routed_rows(p));
   std::vector<std::string> evidence = {judge::describe(difference, "out")};
   for (std::string& line : shape_of_error(p, difference)) evidence.push_back(std::move(line));
   const auto mistakes = explaining(known, p, out, want, difference);
@@ -114,6 +116,10 @@ inline judge::StageCase<GemmProblem> stage_case_of(const GemmMistakes& known, co
     const auto judge_values = [&] { return judge_output(known, p, *outputs); };
     return explain_bytes_outside(known.rows, std::move(verdict), judge_values,
                                  static_cast<int64_t>(sizeof(Bf16)) * p.n);
+  };
+  stage_case.trace = [](const GemmProblem& p, const Outputs* outputs, judge::Place place) {
+    return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                            place);
   };
   return stage_case;
 }

@@ -127,5 +127,5 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m2_grouped_gemm",
       {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop", "m2.store"},
-      moe::kRandomTargets);
+      moe::kRandomTargets, [] { moe::bugs::gemm_models(); });
 }

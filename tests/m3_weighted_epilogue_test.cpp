@@ -9,10 +9,12 @@
 #include "judge/fuzz.h"
 #include "judge/hidden.h"
 #include "judge/suite.h"
+#include "layer_bugs.h"
 #include "layer_cases.h"
 #include "m3_weighted_epilogue_bugs.h"
 #include "m3_weighted_epilogue_cases.h"
 #include "m3_weighted_epilogue_oracle.h"
+#include "m3_weighted_epilogue_trace.h"
 
 namespace moe {
 namespace {
@@ -33,6 +35,13 @@ std::vector<Case> cases_of(const Case (&all)[N], const std::string& group) {
   return chosen;
 }
 
+// How a value of a bf16 output is formed.
+template <class Problem>
+std::vector<std::string> trace_bf16(const Problem& p, const Outputs* outputs, judge::Place place) {
+  return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                          place);
+}
+
 // One value of the table: one bf16 step, fp32's own error, and 0 where |silu| is below 2^-118.
 bool silu_is_right(Bf16 got, double gate, double up) {
   const double want = oracle::silu(gate) * up;
@@ -50,12 +59,14 @@ Verdict judge_silu_values(const SiluProblem& p, const std::vector<Bf16>& h) {
   std::string first;
   int wrong = 0;
   int not_finite = 0;
+  std::vector<uint8_t> flags(h.size(), 0);
   for (size_t i = 0; i < h.size(); ++i) {
     const auto row = static_cast<int64_t>(i) / p.intermediate_size;
     const auto column = static_cast<int64_t>(i) % p.intermediate_size;
     const double gate = p.value(row, column);
     const double up = p.value(row, column + p.intermediate_size);
     if (silu_is_right(h[i], gate, up)) continue;
+    flags[i] = 1;
     not_finite += (h[i] & 0x7f80) == 0x7f80 && h[i] != kPoison ? 1 : 0;
     if (wrong++ > 0) continue;
     char text[160];
@@ -64,6 +75,7 @@ Verdict judge_silu_values(const SiluProblem& p, const std::vector<Bf16>& h) {
     first = text;
   }
   if (wrong == 0) return {};
+  judge::note_wrong("h", p.num_ids, p.intermediate_size, flags);
   if (std::count(h.begin(), h.end(), kPoison) == std::ssize(h)) {
     return judge::wrong(bugs::kSiluNothing, {});
   }
@@ -97,6 +109,7 @@ judge::StageCase<SiluProblem> stage_case_of(const SiluCase& c) {
   stage_case.judge = [c](const SiluProblem& p, const Outputs& outputs) {
     return judge_silu(c, p, outputs);
   };
+  stage_case.trace = trace_bf16<SiluProblem>;
   return stage_case;
 }
 
@@ -138,6 +151,7 @@ judge::StageCase<WeightedProblem> stage_case_of(const WeightedCase& c) {
     if (verdict.outside_of != "out") return verdict;
     return judge::wrong(bugs::kWeightedSpill, verdict.evidence);
   };
+  stage_case.trace = trace_bf16<WeightedProblem>;
   return stage_case;
 }
 
@@ -164,6 +178,7 @@ judge::StageCase<CombineProblem> stage_case_of(const CombineCase& c) {
   stage_case.make = [c](uint64_t seed) { return make_combine(c, seed); };
   stage_case.call = call_combine;
   stage_case.judge = judge_combine;
+  stage_case.trace = trace_bf16<CombineProblem>;
   return stage_case;
 }
 
@@ -299,5 +314,10 @@ const std::vector<judge::FuzzTarget> kRandomTargets = {
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m3_weighted_epilogue",
                                 {"m3.swiglu", "m3.weight", "m3.combine", "m3.layer"},
-                                moe::kRandomTargets);
+                                moe::kRandomTargets, [] {
+                                  moe::bugs::silu_models();
+                                  moe::bugs::weighted_models();
+                                  moe::bugs::combine_models();
+                                  moe::bugs::layer_models({});
+                                });
 }

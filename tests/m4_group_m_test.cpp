@@ -9,11 +9,13 @@
 #include "judge/hidden.h"
 #include "judge/models.h"
 #include "judge/suite.h"
+#include "layer_bugs.h"
 #include "layer_cases.h"
 #include "m4_group_m_bugs.h"
 #include "m4_group_m_cases.h"
 #include "m4_group_m_oracle.h"
 #include "m4_group_m_orders.h"
+#include "m4_group_m_trace.h"
 
 namespace moe {
 namespace {
@@ -80,6 +82,13 @@ TEST_P(M4Order, HasEveryTileOnce) {
   };
   stage_case.explain = [](const OrderCase&, const Outputs*, Verdict verdict) {
     return explain_division({bugs::kNoRows, bugs::kGroupWidth}, std::move(verdict));
+  };
+  stage_case.trace = [](const OrderCase& p, const Outputs* outputs, judge::Place place) {
+    const TileGrid grid = {p.min_m, p.min_n, p.group_m};  // of several the first
+    auto got =
+        outputs == nullptr ? std::vector<TilePlace>() : places_of(outputs->values<int32_t>(0));
+    got.resize(std::min(got.size(), static_cast<size_t>(grid.size())));
+    return oracle::trace_of(grid, got, place);
   };
   judge::run_case(stage_case);
 }
@@ -169,6 +178,10 @@ judge::StageCase<EpilogueProblem> stage_case_of(const GemmCase& c) {
   stage_case.judge = judge_gemm;
   stage_case.explain = [](const EpilogueProblem&, const Outputs*, Verdict verdict) {
     return explain_division({bugs::kExitMissing}, std::move(verdict));
+  };
+  stage_case.trace = [](const EpilogueProblem& p, const Outputs* outputs, judge::Place place) {
+    return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                            place);
   };
   return stage_case;
 }
@@ -421,5 +434,11 @@ const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
 
 int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m4_group_m",
-                                {"m4.tile_of", "m4.pick_tile", "m4.order"}, moe::kRandomTargets);
+                                {"m4.tile_of", "m4.pick_tile", "m4.order"}, moe::kRandomTargets,
+                                [] {
+                                  moe::bugs::order_models();
+                                  moe::bugs::epilogue_models();
+                                  moe::bugs::pick_models();
+                                  moe::bugs::layer_models({});
+                                });
 }

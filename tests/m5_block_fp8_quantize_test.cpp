@@ -11,6 +11,7 @@
 #include "judge/suite.h"
 #include "m5_block_fp8_bugs.h"
 #include "m5_block_fp8_oracle.h"
+#include "m5_block_fp8_trace.h"
 
 namespace moe {
 namespace {
@@ -270,6 +271,9 @@ Verdict judge_quantize(const QuantizeProblem& p, const Outputs& outputs) {
   const Quantized got = {outputs.values<Fp8>(0), outputs.values<float>(1)};
   const Quantized want = oracle::quantize(p);
   if (compare_with(got, want, want).wrong == 0) return {};
+  std::vector<uint8_t> wrong;
+  for (size_t i = 0; i < want.codes.size(); ++i) wrong.push_back(got.codes[i] != want.codes[i]);
+  judge::note_wrong("codes", static_cast<int64_t>(p.num_matrices) * p.n, p.depth, wrong);
   const auto evidence = evidence_of(p, got, want);
   std::vector<judge::Mistake> mistakes;
   for (const bugs::QuantizeModel& model : bugs::quantize_models()) {
@@ -332,6 +336,11 @@ TEST_P(M5Quantize, GivesCodesAndScales) {
   stage_case.make = [&](uint64_t seed) { return make_quantize(c, seed); };
   stage_case.call = [&](const QuantizeProblem& p) { return call_quantize(c, p); };
   stage_case.judge = judge_quantize;
+  stage_case.trace = [](const QuantizeProblem& p, const Outputs* outputs, judge::Place place) {
+    Quantized got;
+    if (outputs != nullptr) got = {outputs->values<Fp8>(0), outputs->values<float>(1)};
+    return oracle::trace_of(p, outputs == nullptr ? nullptr : &got, place);
+  };
   judge::run_case(stage_case);
 }
 

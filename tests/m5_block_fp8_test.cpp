@@ -13,6 +13,7 @@
 #include "m5_block_fp8_cases.h"
 #include "m5_block_fp8_judge.h"
 #include "m5_block_fp8_oracle.h"
+#include "m5_block_fp8_trace.h"
 #include "row_faults.h"
 
 namespace moe {
@@ -53,6 +54,7 @@ Verdict judge_values(const Fp8GemmProblem& p, const std::vector<T>& out, T poiso
     Verdict verdict = judge_unrouted_rows(kRowFaults, p, out, poison);
     return verdict.pass() ? judge_nan_rows(p, out, poison) : verdict;
   }
+  judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged_rows(p));
   const auto evidence = judge::shape_of_error(difference, "out", p.n);
   auto mistakes = explaining(p, out, want, difference, poison);
   add_row_faults(kRowFaults, difference, p.n, 128, mistakes);
@@ -63,6 +65,14 @@ Verdict judge_values(const Fp8GemmProblem& p, const std::vector<T>& out, T poiso
 Verdict judge_output(const Fp8GemmProblem& p, const Outputs& outputs) {
   return p.out_fp32 ? judge_values(p, outputs.values<Fp32>(0), kPoisonFp32)
                     : judge_values(p, outputs.values<Bf16>(0), kPoisonBf16);
+}
+
+std::string got_text(const Fp8GemmProblem& p, const Outputs& outputs, judge::Place place) {
+  const auto index = static_cast<size_t>(place.row * p.n + place.column);
+  if (place.row >= p.num_ids() || place.column >= p.n) return {};
+  const float value = p.out_fp32 ? judge::to_float(outputs.values<Fp32>(0)[index])
+                                 : judge::to_float(outputs.values<Bf16>(0)[index]);
+  return judge::number_text(static_cast<double>(value));
 }
 
 judge::StageCase<Fp8GemmProblem> stage_case_of(const GemmCase& c) {
@@ -79,6 +89,9 @@ judge::StageCase<Fp8GemmProblem> stage_case_of(const GemmCase& c) {
     const size_t bytes = p.out_fp32 ? sizeof(Fp32) : sizeof(Bf16);
     return explain_bytes_outside(kRowFaults, std::move(verdict), judge_again,
                                  static_cast<int64_t>(bytes) * p.n);
+  };
+  stage_case.trace = [](const Fp8GemmProblem& p, const Outputs* outputs, judge::Place place) {
+    return oracle::trace_of(p, outputs == nullptr ? "" : got_text(p, *outputs, place), place);
   };
   return stage_case;
 }
@@ -165,5 +178,8 @@ int main(int argc, char** argv) {
       argc, argv, "m5_block_fp8",
       {"m5.power", "m5.amax", "m5.scale", "m5.encode", "m5.block", "m5.scale_rows", "m5.scales",
        "m5.multiply", "m5.promote", "m5.store"},
-      moe::kRandomTargets);
+      moe::kRandomTargets, [] {
+        moe::bugs::quantize_models();
+        moe::bugs::fp8_gemm_models();
+      });
 }

@@ -14,6 +14,7 @@
 #include "m7_warp_specialized_bugs.h"
 #include "m7_warp_specialized_cases.h"
 #include "m7_warp_specialized_oracle.h"
+#include "m7_warp_specialized_trace.h"
 
 namespace moe {
 namespace {
@@ -73,6 +74,7 @@ Verdict judge_gemm(const SortedProblem& p, const Outputs& outputs) {
   const auto judged = real_rows(p);
   const auto difference = judge::compare(out, want, judged, kPoison, p.exact);
   if (difference.right) return judge_untouched_rows(p, out);
+  judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged);
   auto evidence = judge::shape_of_error(difference, "out", p.columns());
   evidence.push_back(rows_of_error(p, difference));
   auto mistakes = judge::explaining(bugs::sorted_models(), p, out, want, difference, judged,
@@ -98,6 +100,13 @@ Verdict explain_fault(const SortedProblem&, const Outputs*, Verdict verdict) {
   return named;
 }
 
+std::vector<std::string> trace_gemm(const SortedProblem& p,
+                                    const Outputs* outputs,
+                                    judge::Place place) {
+  return oracle::trace_of(p, outputs == nullptr ? std::vector<Bf16>() : outputs->values<Bf16>(0),
+                          place);
+}
+
 class M7Gemm : public testing::TestWithParam<GemmCase> {};
 
 TEST_P(M7Gemm, MultipliesSortedRows) {
@@ -111,6 +120,7 @@ TEST_P(M7Gemm, MultipliesSortedRows) {
   stage_case.call = call_gemm;
   stage_case.judge = judge_gemm;
   stage_case.explain = explain_fault;
+  stage_case.trace = trace_gemm;
   judge::run_case(stage_case);
 }
 
@@ -150,6 +160,8 @@ SortedProblem make_silu_table(uint64_t seed) {
   return p;
 }
 
+const judge::Mistake kSiluGates = {"M7-SILU", "m7.silu", "silu", "SiLU is wrong for some gates."};
+
 Verdict judge_silu_table(const SortedProblem& p, const Outputs& outputs) {
   const auto out = outputs.values<Bf16>(0);
   for (int row = 0; row < 8; ++row) {
@@ -165,15 +177,10 @@ Verdict judge_silu_table(const SortedProblem& p, const Outputs& outputs) {
           judge::is_nan(judge::to_bf16(want)) || (judge::to_bf16(want) & 0x7fff) == 0x7f80;
       const double allowed = judge::bf16_ulp(want) + 6e-8 * std::fabs(up);
       if (overflows ? std::isinf(got) : std::fabs(got - want) <= allowed) continue;
-      Verdict verdict =
-          judge::wrong("SiLU is wrong for some gates.",
-                       {"silu(" + std::to_string(gate) + ") * " + std::to_string(up) + ": got " +
-                        std::to_string(got) + ", want " + std::to_string(want) + ", row " +
-                        std::to_string(row) + " column " + std::to_string(column)});
-      verdict.code = "M7-SILU";
-      verdict.region = "m7.silu";
-      verdict.note = "silu";
-      return verdict;
+      return judge::wrong(kSiluGates,
+                          {"silu(" + std::to_string(gate) + ") * " + std::to_string(up) + ": got " +
+                           std::to_string(got) + ", want " + std::to_string(want) + ", row " +
+                           std::to_string(row) + " column " + std::to_string(column)});
     }
   }
   return {};
@@ -189,6 +196,7 @@ TEST_P(M7SiluTable, HoldsForAllGates) {
   stage_case.call = call_gemm;
   stage_case.judge = judge_silu_table;
   stage_case.explain = explain_fault;
+  stage_case.trace = trace_gemm;
   judge::run_case(stage_case);
 }
 
@@ -345,5 +353,9 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m7_warp_specialized",
       {"m7.silu", "m7.barriers", "m7.gather_rows", "m7.produce", "m7.gather", "m7.last",
-       "m7.store_slab", "m7.consume", "m7.release", "m7.next_tile", "m7.mainloop", "m7.pack"});
+       "m7.store_slab", "m7.consume", "m7.release", "m7.next_tile", "m7.mainloop", "m7.pack"},
+      {}, [] {
+        moe::bugs::sorted_models();
+        moe::bugs::mistake_of_fault("");
+      });
 }

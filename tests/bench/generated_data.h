@@ -13,7 +13,7 @@
 
 namespace moe::bench {
 
-inline constexpr uint64_t kSeedX = 11, kSeedLogits = 12, kSeedW13 = 13, kSeedW2 = 14, kSeedH = 15;
+inline constexpr uint64_t kSeedX = 11, kSeedW13 = 13, kSeedW2 = 14, kSeedH = 15;
 
 // Standard deviations of x (and h), and of weights that are summed over `depth`.
 float x_scale();
@@ -29,7 +29,7 @@ struct Routed {
   oracle::Alignment table;
   int experts_hit = 0;
 };
-Routed routed(const Shape& shape, int block_m);
+const Routed& routed(const Shape& shape, int block_m);
 
 // A few of the rows 0 .. count - 1, the last one among them.
 std::vector<int64_t> sampled_rows(int64_t count);

@@ -12,7 +12,7 @@ namespace {
 
 // Row p of the outputs, and of h, belongs to entry p of the table.
 TimedCall sorted_gemm(const Shape& s, bool is_gemm1) {
-  const Routed r = routed(s, 128);
+  const Routed& r = routed(s, 128);
   const auto ids = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.top_k);
   const auto capacity = static_cast<uint64_t>(r.table.sorted_token_ids.size());
   const int depth = is_gemm1 ? s.hidden_size : s.intermediate_size;

@@ -2,8 +2,11 @@
 // inputs, value by value, in double.
 #include <drills/m1_align.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <memory>
 
 #include "../judge/compare.h"
 #include "../m1_align_oracle.h"
@@ -25,17 +28,13 @@ constexpr uint32_t kLayerOperation = 100;  // tests/runner/layer_operation.h
 
 std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
   const int block_m = 64;
-  const Routed r = routed(s, block_m);
+  const Routed& r = routed(s, block_m);
   const auto ids = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.top_k);
   TimedCall route;
   route.what = "route";
   route.bytes = 4.0 * s.num_tokens * s.num_experts + 8.0 * static_cast<double>(ids);
   route.integers = {s.num_tokens, s.num_experts, s.top_k, 1};
-  route.buffers = {
-      uninitialised(4 * ids), uninitialised(4 * ids),
-      generated(Fill::kGeneratedFloat,
-                static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.num_experts),
-                kSeedLogits, 1.0f)};
+  route.buffers = {uninitialised(4 * ids), uninitialised(4 * ids), image(logits_of(s))};
   route.samples = {{0, 0, 4 * ids}};
   route.judge = [want = r.routing.topk_ids](const std::vector<Bytes>& samples) {
     return judge::values_of<int32_t>(samples[0]) == want
@@ -64,7 +63,7 @@ std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
 // ---- m2, m6
 
 TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
-  const Routed r = routed(s, block_m);
+  const Routed& r = routed(s, block_m);
   const int n = slots ? s.hidden_size : 2 * s.intermediate_size;
   const int depth = slots ? s.intermediate_size : s.hidden_size;
   const auto ids = static_cast<uint64_t>(s.num_tokens) * static_cast<uint64_t>(s.top_k);
@@ -77,6 +76,8 @@ TimedCall grouped_gemm(const Shape& s, bool slots, int block_m) {
   TimedCall call;
   call.what = slots ? "GEMM2" : "GEMM1";
   call.flops = 2.0 * static_cast<double>(ids) * n * depth;
+  call.rows = static_cast<int64_t>(ids);
+  call.padded_rows = r.table.num_tokens_post_padded;
   call.bytes =
       2.0 * (static_cast<double>(elements(rows_of_a, depth)) +
              static_cast<double>(r.experts_hit) * n * depth + static_cast<double>(ids) * n);
@@ -140,6 +141,7 @@ TimedCall grouped_gemm_fp8(const Shape& s, bool slots, int block_m) {
   const uint64_t seed_w = slots ? kSeedW2 : kSeedW13;
   const float scale_a = 1.0f;
   const float scale_w = w_scale(depth);
+  call.fp8 = true;
   call.bytes /= 2.0;
   call.operation = 2;
   call.integers.push_back(0);  // bf16 out
@@ -210,7 +212,7 @@ TimedCall quantize_rows(const Shape& s, bool slots) {
 // ---- the whole layer: m3 and m4
 
 TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
-  const Routed r = routed(s, 64);
+  const Routed& r = routed(s, 64);
   const auto tokens = static_cast<uint64_t>(s.num_tokens);
   const auto experts = static_cast<uint64_t>(s.num_experts);
   const auto hidden = static_cast<uint64_t>(s.hidden_size);
@@ -228,7 +230,7 @@ TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
   call.integers.insert(call.integers.end(), {1, bytes, 1});  // renormalize, workspace, one call
   call.buffers = {uninitialised(2 * tokens * hidden),
                   generated(Fill::kGeneratedBf16, tokens * hidden, kSeedX, x_scale()),
-                  generated(Fill::kGeneratedFloat, tokens * experts, kSeedLogits, 1.0f),
+                  image(logits_of(s)),
                   generated(Fill::kGeneratedBf16, experts * 2 * inter * hidden, kSeedW13,
                             w_scale(s.hidden_size)),
                   generated(Fill::kGeneratedBf16, experts * hidden * inter, kSeedW2,

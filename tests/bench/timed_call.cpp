@@ -73,6 +73,8 @@ Times time_once(judge::Child& child, const TimedCall& call, int count) {
   }
   if (reply.num_todos > 0) times.verdict = judge::wrong("a blank was reached: nothing to time");
   if (!times.verdict.pass()) return times;
+  times.kernels.assign(
+      reply.kernels, reply.kernels + std::min<uint32_t>(reply.num_kernels, protocol::kMaxKernels));
   times.us.assign(reply.times_us, reply.times_us + request.num_times);
   std::vector<judge::Bytes> samples;
   auto next = answer.after.begin();

@@ -7,26 +7,9 @@
 
 #include "../judge/child.h"
 #include "../judge/verdict.h"
+#include "shapes.h"
 
 namespace moe::bench {
-
-struct Shape {
-  const char* name;
-  int num_tokens;
-  int num_experts;
-  int top_k;
-  int hidden_size;
-  int intermediate_size;
-};
-
-// The shapes of the published figures: A is Qwen3-30B-A3B with 64 experts, B with its 128; C
-// Mixtral 8x7B.
-inline constexpr Shape kShapes[] = {
-    {"A", 4096, 64, 8, 2048, 768},        {"B", 4096, 128, 8, 2048, 768},
-    {"B16384", 16384, 128, 8, 2048, 768}, {"B1024", 1024, 128, 8, 2048, 768},
-    {"B256", 256, 128, 8, 2048, 768},     {"C", 4096, 8, 2, 4096, 14336},
-    {"C1024", 1024, 8, 2, 4096, 14336},
-};
 
 struct TimedBuffer {
   protocol::Fill fill = protocol::Fill::kPoison;
@@ -58,6 +41,9 @@ struct TimedCall {
   std::string what;    // "GEMM1"
   double flops = 0.0;  // on real rows
   double bytes = 0.0;  // at least
+  bool fp8 = false;
+  int64_t rows = 0;         // real rows of a grouped GEMM, and with the padding of its tables;
+  int64_t padded_rows = 0;  // 0: no such thing
   uint32_t operation = 0;
   std::vector<int64_t> integers;
   std::vector<TimedBuffer> buffers;
@@ -69,6 +55,7 @@ struct TimedCall {
 struct Times {
   judge::Verdict verdict;
   std::vector<float> us;
+  std::vector<protocol::KernelUse> kernels;
 };
 
 // Times `count` replays in the child.

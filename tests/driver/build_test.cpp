@@ -78,10 +78,37 @@ TEST(BuildAdvice, NameThatTheContractSpellsOtherwise) {
 
 TEST(BuildAdvice, MissingHeader) {
   expect_advice("x.cu:1:10: fatal error: cooperative_groups.h: No such file or directory",
-                "<cooperative_groups.h> is not there");
-  expect_advice("x.cu:1:10: fatal error: 'cub/cub.cuh' file not found", "<cub/cub.cuh>");
+                "cooperative groups are not emulated");
+  expect_advice("x.cu:1:10: fatal error: 'cub/cub.cuh' file not found", "CUB is not emulated");
+  expect_advice("x.cu:1:10: fatal error: mma.h: No such file or directory", "mma_m16n8k16()");
   expect_advice("x.cu(1): catastrophic error: cannot open source file \"cute/tensor.hpp\"",
-                "<cute/tensor.hpp>");
+                "CUTLASS and CuTe");
+  expect_advice("x.cu:1:10: fatal error: my_helpers.h: No such file or directory",
+                "<my_helpers.h> is not there");
+}
+
+TEST(BuildAdvice, LibrariesByTheLineThatUsesThem) {
+  const std::string source =
+      "using cub::WarpReduce;\n"
+      "namespace cg = cooperative_groups;\n"
+      "int cubic = 0;\n";
+  const auto said = [&](const std::string& text) {
+    return advice_for({text, "m2_grouped_gemm", source, kContract});
+  };
+  EXPECT_NE(said("m2_grouped_gemm.cu:1:7: error: 'cub' has not been declared").find("CUB is not"),
+            std::string::npos);
+  EXPECT_NE(said("m2_grouped_gemm.cu:2:16: error: no").find("cooperative groups"),
+            std::string::npos);
+  EXPECT_EQ(said("m2_grouped_gemm.cu:3:5: error: no"), "");
+}
+
+TEST(BuildAdvice, PrettyQuotationMarks) {
+  for (const char* text :
+       {"x.cu:9:1: error: stray '\\342' in program",
+        "x.cu:9:1: error: extended character \xe2\x80\x9c is not valid in an identifier",
+        "x.cu:9:1: error: unexpected character <U+201C>", "x.cu(9): error: unrecognized token"}) {
+    expect_advice(text, "no ASCII outside of a comment");
+  }
 }
 
 TEST(BuildAdvice, ChangedSignature) {
@@ -97,6 +124,14 @@ TEST(BuildAdvice, ChangedSignature) {
 
 TEST(BuildAdvice, InlinePtx) {
   expect_advice("/tmp/cc.s:77: Error: no such instruction: `mma.sync.aligned'", "<drills/ptx.h>");
+  const std::string source = "  asm volatile(\"mov.u32 %0, %laneid;\" : \"=r\"(lane));\n";
+  for (const char* text : {"m2_grouped_gemm.cu:1:3: error: impossible constraint in 'asm'",
+                           "m2_grouped_gemm.cu:1:3: error: invalid output constraint '=l' in asm",
+                           "/tmp/cc.s:77: Error: unknown mnemonic `mov.u32'"}) {
+    EXPECT_NE(advice_for({text, "m2_grouped_gemm", source, kContract}).find("<drills/ptx.h>"),
+              std::string::npos)
+        << text;
+  }
 }
 
 TEST(BuildAdvice, SaysNothingWhereNothingIsKnown) {

@@ -103,6 +103,8 @@ std::string normalised(const std::string& text, const std::string& root) {
     line = replaced(line, R"((\.(cu|h|cpp)):[0-9]+)", "$1:N");
     line = replaced(line, R"((\.(cu|h|cpp):N):[0-9]+)", "$1:N");
     line = replaced(line, "0x[0-9a-f]+", "0xN");
+    line = replaced(line, "^[A-Z][a-z]+day [0-9]{4}-[0-9]{2}-[0-9]{2}$", "DAY");
+    line = replaced(line, "^  [0-9]{2}:[0-9]{2}  ", "  HH:MM  ");
     // Which stages there are beside m2 is no matter of m2's transcript.
     line = replaced(line, "^next   drill m[0-9]+$", "next   drill mN");
     // Blocks run in parallel: which one is caught first is chance.

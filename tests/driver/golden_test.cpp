@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <regex>
 
 #include "course_copy.h"
 #include "driver/course.h"
+#include "driver/headline.h"
 #include "driver/report.h"
 #include "driver/skeleton.h"
+#include "driver/state.h"
 #include "driver/terminal.h"
 
 namespace moe::driver {
@@ -44,17 +48,24 @@ class Golden : public ::testing::Test {
 
   static void expect_transcript(const std::string& name, const std::string& arguments, int code) {
     const CourseCopy::Transcript transcript = course->run(arguments);
-    EXPECT_EQ(transcript.exit_code, code);
-    for (const std::string& line : split_lines(transcript.text)) {
-      EXPECT_TRUE(line.size() <= kColumns || line.find("error: ") != std::string::npos) << line;
+    EXPECT_EQ(transcript.exit_code, code) << transcript.text;
+    if (transcript.exit_code == code) expect_text(name, transcript.text);
+  }
+
+  static void expect_text(const std::string& name, const std::string& text) {
+    for (const std::string& line : split_lines(text)) {
+      // Compilers and source files have lines of their own length.
+      const bool foreign = line.find("error: ") != std::string::npos ||
+                           name.rfind("diff", 0) == 0 || name == "solution";
+      EXPECT_TRUE(foreign || line.size() <= kColumns) << line;
     }
     const std::string file =
         std::string(DRILL_SOURCE_DIR) + "/tests/driver/golden/" + name + ".txt";
-    if (std::getenv("DRILL_UPDATE_GOLDEN") != nullptr && transcript.exit_code == code) {
-      std::ofstream(file, std::ios::binary) << transcript.text;
+    if (std::getenv("DRILL_UPDATE_GOLDEN") != nullptr) {
+      std::ofstream(file, std::ios::binary) << text;
       return;
     }
-    EXPECT_EQ(transcript.text, read_file(file)) << "differs from " << file;
+    EXPECT_EQ(text, read_file(file)) << "differs from " << file;
   }
 
   static CourseCopy* course;
@@ -115,6 +126,117 @@ TEST_F(Golden, Printf) {
       "const int turns = ",
       "if (pid_m == 0 && thread == 0) printf(\"expert %d\\n\", expert);\n  const int turns = ");
   expect_transcript("printf", "m2 --cpu --case tiny", 0);
+}
+
+// One mistake, and every way in which the command helps with it.
+TEST_F(Golden, HelpWithAMistake) {
+  course->run_shell("rm -rf .drill");
+  write_mine("p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id", "flat_id");
+  ASSERT_EQ(course->run("m2 --cpu").exit_code, 1);
+  expect_transcript("hint_first", "hint m2", 0);
+  expect_transcript("hint_second", "hint m2", 0);
+  expect_transcript("map", "m2 --cpu --case tiny/t4k2 --map", 1);
+  expect_transcript("print", "m2 --cpu --print 1,0", 1);
+  expect_transcript("explain", "explain M2-FLATROW", 0);
+  expect_transcript("explain_general", "explain RACE", 0);
+  expect_transcript("explain_unknown", "explain M2-FLATROWS", 2);
+  expect_transcript("notes", "notes m2 gather", 0);
+  expect_transcript("notes_unknown", "notes m2 gahter", 2);
+  expect_transcript("solution_refused", "solution m2 </dev/null", 2);
+  expect_transcript("solution", "solution m2 gather --yes", 0);
+  expect_transcript("debug", "debug m2 --region nowhere --show", 2);
+  expect_transcript("worklog", "worklog m2", 0);
+}
+
+TEST_F(Golden, DiffAgainstTheBlankFileThenTheReference) {
+  write_blank();
+  expect_transcript("diff_blank", "diff m2", 0);
+  write_mine("  const int turns = ", "  /* mine */ const int turns = ");
+  ASSERT_EQ(course->run("m2 --cpu").exit_code, 0);
+  expect_transcript("diff_solution", "diff m2", 0);
+}
+
+// Every state that is remembered, as `drill` shows it.
+TEST_F(Golden, States) {
+  write_mine();
+  const std::uint64_t hash =
+      work_hash(Course{DRILL_COPY_DIR}, *find_stage("m2"), course->read(kMine));
+  std::string all;
+  for (const char* verdict : {"pass", "wrong", "todo", "crash", "hang", "build", "slow", "skip"}) {
+    const std::string word = verdict;
+    const std::string detail = word == "pass" || word == "slow"     ? "quick"
+                               : word == "wrong" || word == "crash" ? "tiny/t4k2"
+                                                                    : "-";
+    States states;
+    states["m2_grouped_gemm"] = {hash, word, std::time(nullptr), detail};
+    write_states(DRILL_COPY_DIR, states);
+    for (const std::string& line : split_lines(course->run("").text)) {
+      // The titles of other stages set the columns.
+      if (line.rfind("m2 ", 0) == 0)
+        all += std::regex_replace(line, std::regex(" {2,}"), "  ") + "\n";
+    }
+  }
+  expect_text("states", all);
+  Headline slow = parse_headline(
+      R"({"shape": {"name": "A"}, "results": [
+          {"side": "mine", "verdict": "right", "median_us": 2310, "flops": 309.2e9},
+          {"side": "solution", "verdict": "right", "median_us": 1250}]})",
+      "mine");
+  slow.shape = "shape A";
+  expect_text("slow", headline_text(slow) + slow_text(slow, 1.5, Paint(false)));
+}
+
+// A copy for a class: no line of a solution's blanks is in it, and everything still works.
+TEST_F(Golden, ExportWithoutSolutions) {
+  course->run_shell("rm -rf ../class");
+  EXPECT_EQ(course->run("export ../class").exit_code, 2) << "with solutions it is a clone";
+  const CourseCopy::Transcript made = course->run("export --without-solutions --cpu ../class");
+  ASSERT_EQ(made.exit_code, 0) << made.text;
+  EXPECT_EQ(course->run("export --without-solutions --cpu ../class").exit_code, 70)
+      << "never over what is there";
+  const CourseCopy::Transcript leaks = course->run_shell(
+      "cd ../class && ls solutions/*.cu tests/wrong tests/alternative 2>/dev/null;"
+      "grep -rlF 'atomicAdd(&cursors[expert]' .; grep -c DRILL_TODO mine/*.cu | grep ':0$'");
+  EXPECT_EQ(leaks.text, "");
+  const auto in_class = [&](const std::string& arguments) {
+    return course->run_shell(
+        "command=$PWD/build/host/drill_command; cd ../class && "
+        "DRILL_ROOT=$PWD \"$command\" " +
+        arguments);
+  };
+  const CourseCopy::Transcript blank = in_class("m1 --cpu");
+  EXPECT_EQ(blank.exit_code, 3) << blank.text;
+  EXPECT_EQ(in_class("solution m1 --yes").exit_code, 2);
+  EXPECT_EQ(in_class("diff m1").exit_code, 0);
+  EXPECT_EQ(in_class("hint m1").exit_code, 0);
+  const CourseCopy::Transcript reference = in_class("m1 --cpu --solution");
+  EXPECT_EQ(reference.exit_code, 0) << reference.text << "the reference runs as machine code";
+  course->run_shell("cp solutions/m1_align.cu ../class/mine/");
+  const CourseCopy::Transcript solved = in_class("m1 --cpu");
+  EXPECT_EQ(solved.exit_code, 0) << solved.text;
+  EXPECT_EQ(in_class("reset m1 --yes").exit_code, 0);
+  EXPECT_EQ(in_class("m1 --cpu").exit_code, 3);
+  course->run_shell("rm -rf ../class");
+}
+
+TEST_F(Golden, EveryVerbHasHelp) {
+  const CourseCopy::Transcript all = course->run("-h");
+  EXPECT_EQ(all.exit_code, 0);
+  for (const std::string& line : split_lines(all.text)) EXPECT_LE(line.size(), kColumns) << line;
+  int verbs = 0;
+  bool listing = false;
+  for (const std::string& line : split_lines(all.text)) {
+    listing = listing || line == "Subcommands:";
+    if (!listing || line.rfind("  ", 0) != 0) continue;
+    std::string verb = line.substr(2, line.find(' ', 2) - 2);
+    if (verb == "mN") verb = "m2";
+    ++verbs;
+    const CourseCopy::Transcript help = course->run(verb + " -h");
+    EXPECT_EQ(help.exit_code, 0) << verb;
+    EXPECT_NE(help.text.find("usage: drill"), std::string::npos) << verb << help.text;
+    for (const std::string& said : split_lines(help.text)) EXPECT_LE(said.size(), kColumns) << said;
+  }
+  EXPECT_GE(verbs, 18);
 }
 
 TEST_F(Golden, WhatTheOtherVerbsSay) {

@@ -74,7 +74,9 @@ TEST(Transcript, WrongShowsOneCaseInFull) {
             "          every odd flat_id is wrong\n"
             "  when    reversed thread order\n"
             "  code    mine/m2_grouped_gemm.cu:2 region m2.gather\n"
-            "  notes   content/m2_grouped_gemm.md#gather   (M2-FLATROW)\n"
+            "  notes   drill notes m2 gather (M2-FLATROW)\n"
+            "  help    drill hint m2\n"
+            "  look    drill m2 --map, --print ROW,COL\n"
             "  again   drill m2 --case edge/a --seed 17\n"
             "\n"
             "  1 other case fails the same way: edge/b\n"
@@ -92,6 +94,8 @@ TEST(Transcript, WrongWithoutADiagnosisShowsWhatItHas) {
             "WRONG  edge/a   T=5 E=3 K=2 N=32 D=16 block_m=16\n"
             "\n"
             "  found   3 of 8 values wrong\n"
+            "  help    drill hint m2\n"
+            "  look    drill m2 --map, --print ROW,COL\n"
             "  again   drill m2 --case edge/a\n");
 }
 
@@ -119,7 +123,7 @@ TEST(Transcript, TodoListsTheBlanks) {
             "        Loop over the depth in tiles of BLOCK_K and accumulate in fp32\n"
             "\n"
             "  cases   1 case reaches a blank, 1 reaches none and passes\n"
-            "  notes   content/m2_grouped_gemm.md\n");
+            "  notes   drill notes m2, drill hint m2\n");
 }
 
 TEST(Transcript, TodoShowsTheFirstSentence) {
@@ -165,6 +169,7 @@ TEST(Transcript, CrashShowsTheFault) {
             "    in block (1,0,0)\n"
             "    at mine/m2.cu:61\n"
             "\n"
+            "  help    drill hint m2\n"
             "  again   drill m2 --case edge/a --seed 17\n"
             "\n"
             "  1 other case fails the same way: edge/b\n");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mistakes.h"
 #include "random.h"
 
 namespace moe::judge {
@@ -47,7 +48,7 @@ Verdict outside_write(const HostBuffer& buffer, size_t first, size_t last, size_
     return place < begin ? place - begin : place - end;
   };
   Verdict verdict = wrong("Memory outside `" + buffer.name + "` was written.");
-  verdict.code = "OOB";
+  verdict.code = kOutOfBounds.code;
   verdict.outside_of = buffer.name;
   verdict.outside_first = distance(first);
   verdict.outside_last = distance(last);
@@ -61,7 +62,7 @@ Verdict outside_write(const HostBuffer& buffer, size_t first, size_t last, size_
 
 Verdict modified_input(const HostBuffer& buffer, size_t offset, size_t changed) {
   Verdict verdict = wrong("The input `" + buffer.name + "` was changed; inputs are never written.");
-  verdict.code = "MODIFIED";
+  verdict.code = kModified.code;
   verdict.evidence = {std::to_string(changed) + " bytes changed; the first is byte " +
                       std::to_string(offset) + " of " + std::to_string(buffer.payload.size())};
   return verdict;

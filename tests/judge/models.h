@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "look.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -123,6 +124,7 @@ Verdict judge_matrix(const std::vector<MatrixModel<Problem>>& models,
                      const MatrixRules& rules) {
   const Difference difference = compare(out, want, judged, rules.poison, rules.exact, rules.gates);
   if (difference.right) return {};
+  note_wrong(rules.name, want.rows, want.columns, difference.wrong, judged);
   const auto evidence = shape_of_error(difference, rules.name, want.columns);
   const ValueRules<Bf16> values = {rules.poison, rules.exact, rules.gates, rules.slack};
   const auto mistakes = explaining(models, problem, out, want, difference, judged, values);

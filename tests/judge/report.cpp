@@ -60,6 +60,13 @@ void Report::add(const CaseRecord& record, const Verdict& verdict) {
   if (!verdict.evidence.empty()) json["evidence"] = verdict.evidence;
   if (!verdict.todo.empty()) json["todo"] = verdict.todo;
   for (const Mistake& mistake : verdict.also) json["also"].push_back(mistake.code);
+  if (!record.look.trace.empty()) json["trace"] = record.look.trace;
+  if (const WrongMap& map = record.look.map; !map.cells.empty()) {
+    std::string cells;  // one digit a value
+    for (const uint8_t cell : map.cells) cells += static_cast<char>('0' + cell);
+    json["map"] = {
+        {"name", map.name}, {"rows", map.rows}, {"columns", map.columns}, {"cells", cells}};
+  }
   line(dump(json));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnosis.h"
+#include "look.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -29,6 +30,7 @@ struct CaseRecord {
   double seconds = 0.0;
   bool composed = false;
   uint64_t digest = 0;  // of what it gave, when passed
+  Look look = {};
 };
 
 class Report {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "mistakes.h"
 #include "suite.h"
 
 namespace moe::judge {
@@ -120,21 +121,13 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
         {"the rule: " + refusal, "the call returned " + status_name(0)});
   }
   if (step.kind == protocol::Kind::kReplay && reply.capture_status != kSuccess) {
-    Verdict capture = wrong(
-        "The call broke the capture of its stream: it waits, allocates, copies to the "
-        "host or uses another stream.",
-        {"capture ended with " + status_name(2)});
-    capture.code = "SYNC";
-    return capture;
+    return wrong(kSync, {"capture ended with " + status_name(2)});
   }
   if (reply.call_status != kSuccess) {
     return wrong("A legal call returned an error: " + status_name(0) + ".");
   }
   if (reply.leaked_bytes > 0 && step.data > 0 && backend_ == "cpu") {
-    Verdict leak = wrong("The call leaks device memory.",
-                         {std::to_string(reply.leaked_bytes) + " bytes were not given back"});
-    leak.code = "LEAK";
-    return leak;
+    return wrong(kLeak, {std::to_string(reply.leaked_bytes) + " bytes were not given back"});
   }
   return verdict;
 }
@@ -171,7 +164,7 @@ Verdict Suite::probe(const Step& failed,
                      const Call& call,
                      Verdict verdict,
                      const Attempt& attempt) {
-  const bool unnamed = verdict.code.empty() || verdict.code == "OOB";
+  const bool unnamed = verdict.code.empty() || verdict.code == kOutOfBounds.code;
   if (!unnamed || (verdict.state != State::kWrong && verdict.state != State::kCrash))
     return verdict;
   const int deaths = deaths_;
@@ -183,9 +176,9 @@ Verdict Suite::probe(const Step& failed,
   const auto passes = [&](const Step& step, bool zero_workspace) {
     return again(step, zero_workspace).pass();
   };
-  const auto named = [&](const char* code, const char* sentence, const char* seen) {
-    verdict.code = code;
-    verdict.sentence = sentence;
+  const auto named = [&](const Mistake& mistake, const char* seen) {
+    verdict.code = mistake.code;
+    verdict.sentence = mistake.sentence;
     verdict.evidence.emplace_back(seen);
   };
   Step other = failed;
@@ -197,31 +190,18 @@ Verdict Suite::probe(const Step& failed,
       std::any_of(call.buffers.begin(), call.buffers.end(),
                   [](const HostBuffer& b) { return b.role == Role::kWorkspace && !b.null; });
   if (failed.data > 0 && passes(failed, false)) {
-    named("STATE",
-          "Right in a fresh process, wrong after another call: something is kept between calls; "
-          "reset it in every call.",
-          "the same step alone passes");
+    named(kKept, "the same step alone passes");
   } else if (failed.kind == protocol::Kind::kReplay && passes(plain, false)) {
-    named("REPLAY",
-          "Right when called, wrong when the captured graph is replayed with other data: values "
-          "were read, or work was done, on the host.",
-          "the same data in a plain call pass");
+    named(kReplay, "the same data in a plain call pass");
   } else if (has_workspace && passes(failed, true)) {
-    named("DIRTY",
-          "The result depends on what was in the workspace before: clear your counters in every "
-          "call.",
-          "with a workspace of zeros the case passes");
+    named(kDirty, "with a workspace of zeros the case passes");
   } else if (backend_ == "cpu") {
     const Verdict second = again(other, false);
     const bool differs = second.state == verdict.state && second.evidence != verdict.evidence;
     if (second.pass() || differs) {
-      named(
-          "RACE",
-          "The result depends on the order of threads: a barrier is missing, or two threads write "
-          "the same place.",
-          differs   ? "in the other thread order the result is wrong in another way"
-          : forward ? "the same case passes with threads in reversed order"
-                    : "the same case passes with threads in forward order");
+      named(kRace, differs   ? "in the other thread order the result is wrong in another way"
+                   : forward ? "the same case passes with threads in reversed order"
+                             : "the same case passes with threads in forward order");
     }
   }
   child_->stop();

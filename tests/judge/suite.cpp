@@ -8,6 +8,7 @@
 #include "driver/capability.h"
 #include "fuzz.h"
 #include "hidden.h"
+#include "mistakes.h"
 
 namespace moe::judge {
 namespace {
@@ -39,6 +40,10 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       full_ = true;
       continue;
     }
+    if (option == "--map") {
+      look_options().map = true;
+      continue;
+    }
     if (i + 1 == argc) {
       std::fprintf(stderr, "%s: unknown option, or no value behind it: %s\n", argv[0],
                    option.c_str());
@@ -64,6 +69,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
     } else if (option == "--shuffle") {  // the order of cases
       testing::GTEST_FLAG(shuffle) = true;
       testing::GTEST_FLAG(random_seed) = std::atoi(value.c_str());
+    } else if (option == "--print") {
+      look_options().trace = parse_place(value, look_options().place);
     } else if (option == "--case-limit-ms") {
       case_limit_ms_ = std::atoi(value.c_str());
     } else {
@@ -247,7 +254,12 @@ int stage_main(int argc,
                char** argv,
                const char* stage,
                std::vector<std::string> regions,
-               const std::vector<FuzzTarget>& targets) {
+               const std::vector<FuzzTarget>& targets,
+               const std::function<void()>& make_tables) {
+  if (argc > 1 && std::strcmp(argv[1], "--mistakes") == 0) {
+    list_mistakes(make_tables);
+    return 0;
+  }
   // Every case is judged: none is left out by what the environment says.
   for (const char* name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_FILTER"})
     unsetenv(name);

@@ -15,6 +15,7 @@
 #include "buffers.h"
 #include "child.h"
 #include "diagnosis.h"
+#include "look.h"
 #include "random.h"
 #include "report.h"
 #include "verdict.h"
@@ -76,6 +77,8 @@ struct StageCase {
   // Optional: names a mistake that shows as a death, a hang or in memory (outputs are null after a
   // death).
   std::function<Verdict(const Problem&, const Outputs*, Verdict)> explain;
+  // Optional: how the value at a place of the output is formed (outputs are null after a death).
+  std::function<std::vector<std::string>(const Problem&, const Outputs*, Place)> trace;
 };
 
 // One more try of a failed case, with one thing changed: what makes it pass names the kind of
@@ -218,6 +221,10 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   if (failed && stage_case.explain) {
     verdict = stage_case.explain(problem, replied ? &outputs : nullptr, verdict);
   }
+  if (look_options().trace && stage_case.trace && !stage_case.refused) {
+    const bool complete = replied && verdict.state != State::kTodo;
+    note_trace(stage_case.trace(problem, complete ? &outputs : nullptr, look_options().place));
+  }
   return verdict;
 }
 
@@ -239,10 +246,12 @@ CaseResult judge_case(const StageCase<Problem>& stage_case) {
     verdict.sentence = "needs the memory and speed of a GPU";
   }
   suite.clear_digest();
+  (void)take_look();  // what the tries of an earlier case left
   const auto begin = std::chrono::steady_clock::now();
   for (const Step& step : suite.steps(stage_case.name)) {
     if (!verdict.pass()) break;
     verdict = run_step(stage_case, step, false);
+    record.look = take_look();
     if (verdict.pass()) continue;
     record.step = step.name;
     const Call call = stage_case.call(stage_case.make(suite.seed_of(stage_case.name, step.data)));
@@ -268,11 +277,12 @@ void run_check(const std::string& name,
                const std::string& shape,
                const std::function<Verdict()>& check);
 
-// main() of a stage's test program.
+// main() of a stage's test program. `make_tables` calls the functions that make its bug models.
 int stage_main(int argc,
                char** argv,
                const char* stage,
                std::vector<std::string> regions,
-               const std::vector<FuzzTarget>& targets = {});
+               const std::vector<FuzzTarget>& targets = {},
+               const std::function<void()>& make_tables = {});
 
 }  // namespace moe::judge

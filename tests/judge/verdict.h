@@ -14,8 +14,13 @@ constexpr const char* name_of(State state) {
   return kNames[static_cast<int>(state)];
 }
 
-// A known mistake; the stages' tables of bug models are made of these.
+// A known mistake; the stages' tables of bug models are made of these. Each that is made is noted,
+// so that `drill explain` knows what the tests know (mistakes.h).
 struct Mistake {
+  Mistake(const char* its_code,
+          const char* its_region,
+          const char* its_note,
+          const char* its_sentence);
   const char* code;
   const char* region;
   const char* note;

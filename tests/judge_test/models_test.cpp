@@ -256,8 +256,8 @@ TEST(Ambiguous, BothMistakesAreNamed) {
   }
 }
 
-constexpr Mistake kFirst = {"X-FIRST", "x.region", "note", "First."};
-constexpr Mistake kSecond = {"X-SECOND", "x.region", "note", "Second."};
+const Mistake kFirst = {"X-FIRST", "x.region", "note", "First."};
+const Mistake kSecond = {"X-SECOND", "x.region", "note", "Second."};
 
 TEST(Diagnosis, SaysNothingOfNoFailure) {
   EXPECT_TRUE(Diagnosis().best(true).empty());

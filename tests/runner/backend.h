@@ -13,6 +13,8 @@ void set_thread_order(protocol::ThreadOrder order);
 // Forget the blanks that were reached; after a call, note them in the reply.
 void clear_todos();
 void note_todos(protocol::Reply& reply);
+// What the kernels of a captured call use; nothing on the emulator.
+void note_kernels(cudaGraph_t graph, protocol::Reply& reply);
 // The emulator's report of a device fault; empty on a GPU.
 void note_fault(protocol::Reply& reply);
 

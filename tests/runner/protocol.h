@@ -73,6 +73,19 @@ struct Request {
   Sample samples[kMaxSamples];
 };
 
+// kTime: what one kernel of the call takes of a multiprocessor.
+inline constexpr int kMaxKernels = 12;
+struct KernelUse {
+  char name[96];
+  int32_t registers;      // a thread
+  int32_t local_bytes;    // a thread: spilled registers, and arrays that are indexed
+  int32_t static_bytes;   // of shared memory, a block
+  int32_t dynamic_bytes;  // of shared memory, a block
+  int32_t threads;        // a block
+  int32_t blocks_per_multiprocessor;
+  int64_t blocks;
+};
+
 struct Reply {
   uint32_t magic;
   uint32_t sequence;
@@ -85,6 +98,8 @@ struct Reply {
   int64_t value;
   int64_t leaked_bytes;       // device memory gone after the call
   float times_us[kMaxTimes];  // kTime: of each replay, L2 flushed before it
+  uint32_t num_kernels;
+  KernelUse kernels[kMaxKernels];
   uint32_t num_todos;
   uint32_t todo_hashes[kMaxTodos];             // CUDA: names are hashed on the device
   char todo_names[kMaxTodos][kTodoNameBytes];  // emulator

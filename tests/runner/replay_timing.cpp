@@ -20,12 +20,14 @@ struct Events {
 cudaError_t capture(const std::function<cudaError_t()>& call,
                     cudaStream_t stream,
                     cudaGraphExec_t* graph,
-                    cudaError_t* call_status) {
+                    cudaError_t* call_status,
+                    const std::function<void(cudaGraph_t)>& look) {
   cudaGraph_t captured = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
   *call_status = call();
   cudaError_t status = cudaStreamEndCapture(stream, &captured);
   if (status == cudaSuccess) status = cudaGraphInstantiate(graph, captured, 0);
+  if (status == cudaSuccess && look) look(captured);
   if (captured != nullptr) (void)cudaGraphDestroy(captured);
   return status;
 }

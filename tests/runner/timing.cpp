@@ -23,7 +23,8 @@ void time_call(const protocol::Request& request,
 
   cudaGraphExec_t graph = nullptr;
   cudaError_t call_status = cudaSuccess;
-  reply.capture_status = capture([&] { return call_stage(call); }, stream, &graph, &call_status);
+  reply.capture_status = capture([&] { return call_stage(call); }, stream, &graph, &call_status,
+                                 [&](cudaGraph_t captured) { note_kernels(captured, reply); });
   reply.call_status = call_status;
   if (reply.capture_status != cudaSuccess) return;
   reply.device_status =
