@@ -126,7 +126,7 @@ bool is_case(const std::string& tests, const std::string& group, const std::stri
   if (tests.find("\"" + group + "/" + name + "\"") != std::string::npos) return true;
   if (group == "far" && tests.find("{\"" + name + "\"") != std::string::npos) return true;
   const std::regex instance(R"(INSTANTIATE_TEST_SUITE_P\()" + group +
-                            R"(, \w+, testing::Values\([^)]*")" + name + R"("[,)])");
+                            R"(,\s+\w+,\s+testing::Values\([^)]*")" + name + R"("[,)])");
   return std::regex_search(tests, instance);
 }
 
