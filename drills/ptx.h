@@ -91,6 +91,18 @@ __device__ __forceinline__ void stmatrix_x4(void* row, const uint32_t (&r)[4]) {
 #endif
 }
 
+// The same, transposed: r[j] holds rows 2t and 2t + 1 of column g of matrix j.
+__device__ __forceinline__ void stmatrix_x4_trans(void* row, const uint32_t (&r)[4]) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
+                   shared_address(row)),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+#else
+  __trap();
+#endif
+}
+
 // A flag in global memory that one block sets and another waits for: what was written before the
 // add is seen after a load that returns it.
 __device__ __forceinline__ int load_acquire(const int32_t* flag) {
