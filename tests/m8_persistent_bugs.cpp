@@ -1,9 +1,11 @@
 #include "m8_persistent_bugs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 
+#include "judge/models.h"
 #include "m8_persistent_oracle.h"
 
 namespace moe::bugs {
@@ -21,7 +23,8 @@ constexpr int kUnit = 16;
 const Mistake kTiles = {
     "M8-TILES", "m8.next_tile", "next_tile",
     "Some tiles are wrong and all others right: they were skipped, or have another tile's rows. "
-    "Every number below num_tiles must be handed out, and tile_of must find its run."};
+    "Every number below num_tiles is handed out once in every call, from counters that start at 0; "
+    "tile_of finds its run and the rows in it."};
 const Mistake kHalves = {
     "M8-HALF", "m8.half_tile", "half_tile",
     "Of tiles of GEMM1 with more than 64 tokens the rows from 64 on are wrong, and nothing else: "
@@ -30,10 +33,74 @@ const Mistake kFirstRows = {
     "M8-NEXT", "m8.store", "store",
     "Only the first rows of experts behind another one are wrong: the tile in front stored its "
     "padding over them. A tile that doesn't fill the box of 64 rows stores boxes of kUnit."};
+const Mistake kSecondHalves = {
+    "M8-CONSUMER", "m8.multiply", "multiply",
+    "Of each 128 columns of out the second 64 are wrong: they are consumer 1's rows of W, from row "
+    "64 of the tile on."};
 const Mistake kLastRows = {
     "M8-TAIL", "m8.store", "store",
     "Only the rows of an expert's last unit are wrong: a tile of t tokens stores all units up to "
     "t."};
+
+// Elements that are wrong by more than rounding can explain.
+std::vector<uint8_t> wrong_elements(const LayerProblem& p, const std::vector<judge::Bf16>& out) {
+  const auto want = oracle::moe_layer(p);
+  const auto columns = static_cast<size_t>(p.hidden_size);
+  std::vector<uint8_t> is_wrong;
+  for (size_t first = 0; first < out.size(); first += columns) {
+    double squares = 0.0;
+    for (size_t i = first; i < first + columns; ++i) squares += want.values[i] * want.values[i];
+    const double allowed = 0.08 * std::sqrt(squares / static_cast<double>(columns));
+    for (size_t i = first; i < first + columns; ++i) {
+      const double error = static_cast<double>(judge::to_float(out[i])) - want.values[i];
+      is_wrong.push_back(std::fabs(error) <= allowed ? 0 : 1);  // NaN is wrong
+    }
+  }
+  return is_wrong;
+}
+
+// Mistakes of which it is known what they give.
+std::vector<judge::MatrixModel<LayerProblem>> persistent_models() {
+  constexpr int kTurn = 64;
+  // GEMM2 without some columns of the reduction.
+  const auto without = [](const LayerProblem& p, auto is_missing) {
+    LayerProblem other = p;
+    for (size_t i = 0; i < other.w2.size(); ++i) {
+      const int column = static_cast<int>(i % static_cast<size_t>(p.intermediate_size));
+      if (is_missing(column)) other.w2[i] = 0;
+    }
+    return oracle::moe_layer(other);
+  };
+  return {
+      {{"M8-SUMS", "m8.multiply", "multiply",
+        "Only the last turn of GEMM2 counts: the first product of a tile overwrites, all others "
+        "add."},
+       [=](const LayerProblem& p) {
+         const int last = (p.intermediate_size - 1) / kTurn * kTurn;
+         return without(p, [last](int column) { return column < last; });
+       }},
+      {{"M8-PAIRS", "m8.combine", "combine",
+        "Columns 2c and 2c + 1 are exchanged: the lower half of a word is the first of a pair."},
+       [](const LayerProblem& p) {
+         judge::Matrix out = oracle::moe_layer(p);
+         for (size_t i = 0; i + 1 < out.values.size(); i += 2) {
+           std::swap(out.values[i], out.values[i + 1]);
+         }
+         return out;
+       }}};
+}
+
+// Whether all that is wrong lies in the second half of column tiles.
+bool are_second_halves(const LayerProblem& p, const std::vector<uint8_t>& is_wrong) {
+  int64_t wrong = 0;
+  for (size_t i = 0; i < is_wrong.size(); ++i) {
+    const auto column = static_cast<int>(i % static_cast<size_t>(p.hidden_size));
+    if (is_wrong[i] == 0) continue;
+    if (column % kBlockColumns < kHalf) return false;
+    ++wrong;
+  }
+  return wrong > 0;
+}
 
 // A part of out: a token and a block of 128 columns.
 using Cell = std::pair<int, int>;
@@ -43,7 +110,7 @@ int column_blocks(const LayerProblem& p) {
   return (p.hidden_size + kBlockColumns - 1) / kBlockColumns;
 }
 
-// Cells of which most elements are wrong; the others' errors, if any, are chance.
+// Cells with a wrong element: even garbage is right by chance where the data have many zeros.
 Cells wrong_cells(const LayerProblem& p, const std::vector<uint8_t>& is_wrong) {
   Cells cells;
   for (int token = 0; token < p.num_tokens; ++token) {
@@ -51,7 +118,7 @@ Cells wrong_cells(const LayerProblem& p, const std::vector<uint8_t>& is_wrong) {
       const int first = block * kBlockColumns;
       const int end = std::min(p.hidden_size, first + kBlockColumns);
       const auto row = is_wrong.begin() + static_cast<std::ptrdiff_t>(token) * p.hidden_size;
-      if (2 * std::count(row + first, row + end, 1) > end - first) cells.insert({token, block});
+      if (std::count(row + first, row + end, 1) > 0) cells.insert({token, block});
     }
   }
   return cells;
@@ -109,8 +176,10 @@ bool are_rows(const LayerProblem& p, const Cells& wrong, int gemm, Rows rows) {
                                  static_cast<size_t>(std::max(range.first, range.second)));
     explained.insert(cells.begin(), cells.end());
   }
-  // Not every one need be wrong: which writer comes last is chance.
-  return !wrong.empty() && covers(explained, wrong) && 2 * wrong.size() > explained.size();
+  // Not every one need be wrong: which writer comes last is chance. But if all rows are meant there
+  // is nothing to tell.
+  const auto all = static_cast<size_t>(p.num_tokens * column_blocks(p));
+  return explained.size() < all && covers(explained, wrong) && 2 * wrong.size() > explained.size();
 }
 
 int rows_of(const PersistentTile& tile) {
@@ -119,9 +188,19 @@ int rows_of(const PersistentTile& tile) {
 
 }  // namespace
 
-Verdict explain_by_tiles(const LayerProblem& p,
-                         const std::vector<uint8_t>& is_wrong,
-                         Verdict verdict) {
+Verdict explain_persistent(const LayerProblem& p,
+                           const std::vector<judge::Bf16>& out,
+                           Verdict verdict) {
+  constexpr judge::Gates kGates = {1.7e-2, 2.5e-2, 8e-2};  // of layer_cases.cpp
+  constexpr judge::MatrixRules kRules = {"out", 0x7fa5, false, kGates, 4e-2};
+  const std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
+  const auto want = oracle::moe_layer(p);
+  const auto difference = judge::compare(out, want, judged, kRules.poison, false, kGates);
+  const auto mistakes =
+      judge::explaining(persistent_models(), p, out, want, difference, judged, kRules);
+  if (!mistakes.empty()) return judge::wrong(mistakes, verdict.evidence);
+  const auto is_wrong = wrong_elements(p, out);
+  if (are_second_halves(p, is_wrong)) return judge::wrong(kSecondHalves, verdict.evidence);
   const Cells wrong = wrong_cells(p, is_wrong);
   const auto named = [&](const Mistake& mistake) {
     return judge::wrong(mistake, verdict.evidence);
@@ -168,8 +247,8 @@ const std::vector<FaultModel>& fault_models() {
   static const std::vector<FaultModel> models = {
       {{"load_acquire"},
        {"M8-READY", "m8.report", "report",
-        "GEMM2 waits for rows of h that nobody reports: each consumer of GEMM1 adds 1 for each of "
-        "its tiles, also where it had nothing to multiply, and ready[] starts at 0."}},
+        "GEMM2 waits for rows of h that nobody reports: every tile of GEMM1 is done once, each "
+        "consumer adds 1 for it, also where it had nothing to multiply, and ready[] starts at 0."}},
       {{"deadlock", "mbarrier_wait"},
        {"M8-RING", "m8.half_tile", "half_tile",
         "The ring stands still: a consumer without work hands each stage back all the same, one "
@@ -181,8 +260,11 @@ const std::vector<FaultModel>& fault_models() {
        {"M8-RING", "m8.half_tile", "half_tile",
         "A stage was handed back before it was full: wait for full[] also where nothing is "
         "multiplied."}},
-      {{"bulk stores that may still have to read"},
-       {"M8-STORED", "m8.store", "store", "Bulk stores were left behind, or never committed."}},
+      {{"memory fault"},
+       {"M8-PLACE", "m8.place", "place",
+        "A row or a token points outside its array: rows of a slot come from totals and place, "
+        "those "
+        "of a tile from the table that cut writes and tile_of reads."}},
   };
   return models;
 }

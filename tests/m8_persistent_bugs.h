@@ -3,17 +3,16 @@
 
 #include <vector>
 
-#include "judge/compare.h"
+#include "judge/bf16.h"
 #include "judge/verdict.h"
 #include "layer_oracle.h"
 
 namespace moe::bugs {
 
-// Tries to name an output that no model of the layer explains. `is_wrong` has a flag for each
-// element of out [T, H]. Returns `verdict`, or a better one.
-judge::Verdict explain_by_tiles(const oracle::LayerProblem& p,
-                                const std::vector<uint8_t>& is_wrong,
-                                judge::Verdict verdict);
+// Tries to name an output that no model of the layer explains. Returns `verdict`, or a better one.
+judge::Verdict explain_persistent(const oracle::LayerProblem& p,
+                                  const std::vector<judge::Bf16>& out,
+                                  judge::Verdict verdict);
 
 // The same for a death or a hang, of which the emulator's report tells.
 judge::Verdict explain_persistent_fault(judge::Verdict verdict);

@@ -75,23 +75,6 @@ constexpr LayerCase kCases[] = {
 };
 // clang-format on
 
-// Elements that are wrong by more than rounding can explain.
-std::vector<uint8_t> wrong_elements(const LayerProblem& p, const std::vector<Bf16>& out) {
-  const auto want = oracle::moe_layer(p);
-  const auto columns = static_cast<size_t>(p.hidden_size);
-  std::vector<uint8_t> is_wrong;
-  for (size_t first = 0; first < out.size(); first += columns) {
-    double squares = 0.0;
-    for (size_t i = first; i < first + columns; ++i) squares += want.values[i] * want.values[i];
-    const double allowed = 0.08 * std::sqrt(squares / static_cast<double>(columns));
-    for (size_t i = first; i < first + columns; ++i) {
-      const double error = static_cast<double>(judge::to_float(out[i])) - want.values[i];
-      is_wrong.push_back(std::fabs(error) <= allowed ? 0 : 1);  // NaN is wrong
-    }
-  }
-  return is_wrong;
-}
-
 // Gates below -20 may count as -20, where SiLU is 4e-8 and not 0: outputs that are exact otherwise
 // may be off by that, and by one rounding.
 Verdict judge_exact(const LayerProblem& p, const std::vector<Bf16>& out) {
@@ -119,7 +102,7 @@ TEST_P(M8Layer, GoesFromLogitsToOutput) {
     Verdict verdict = judge_layer(inexact, outputs);
     if (verdict.pass() && p.exact) verdict = judge_exact(p, outputs.values<Bf16>(0));
     if (verdict.pass() || !verdict.code.empty()) return verdict;
-    return bugs::explain_by_tiles(p, wrong_elements(p, outputs.values<Bf16>(0)), verdict);
+    return bugs::explain_persistent(p, outputs.values<Bf16>(0), verdict);
   };
   stage_case.explain = [](const LayerProblem&, const Outputs*, const Verdict& verdict) {
     return bugs::explain_persistent_fault(verdict);
