@@ -97,22 +97,11 @@ __device__ __forceinline__ void fence_proxy_async_global() {
 // copy moves; it is made on the host and passed to the kernel as `const __grid_constant__
 // CUtensorMap`.
 //
-// All maps here are swizzled: a row of the box is 128 bytes (or 64), rows follow each other, and
-// 16-byte chunk c of row r lies where chunk c ^ (r % 8) would (of 64-byte rows: c ^ (r / 2 % 4)).
-// The box starts at a multiple of 1024 bytes (512). Elements outside the array arrive as zeros and
-// are not stored.
+// All maps here swizzle by 128 bytes: a row of the box is 128 bytes, rows follow each other, and
+// 16-byte chunk c of row r lies where chunk c ^ (r % 8) would. The box starts at a multiple of 1024
+// bytes. Elements outside the array arrive as zeros and are not stored.
 
-// An array as the copies see it, innermost axis first. The innermost axis is dense; the stride of
-// axis i + 1, in bytes, is a multiple of 16. Axes may overlap: a matrix can be seen as groups of
-// rows.
-struct TensorAxes {
-  uint32_t rank;        // 2 to 5
-  uint64_t sizes[5];    // elements along each axis
-  uint64_t strides[4];  // of axis 1 and on
-  uint32_t box[5];  // elements of the box; box[0] makes 64 or 128 bytes, the others are at most 256
-};
-
-// The usual forms: [rows, columns] and [planes, rows, columns], dense.
+// Forms of the array: [rows, columns], and [planes, rows, columns], dense.
 struct TensorShape {
   uint64_t columns;
   uint64_t rows;
@@ -123,9 +112,10 @@ namespace detail {
 
 inline cudaError_t encode_tensor_map(CUtensorMap* map,
                                      CUtensorMapDataType type,
-                                     uint32_t element_bytes,
+                                     int element_bytes,
                                      const void* array,
-                                     const TensorAxes& axes) {
+                                     const TensorShape& shape,
+                                     int box_rows) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
   static const Encode encode = [] {
     void* function = nullptr;
@@ -137,49 +127,36 @@ inline cudaError_t encode_tensor_map(CUtensorMap* map,
                : nullptr;
   }();
   if (encode == nullptr) return cudaErrorNotSupported;
-  const bool narrow = axes.box[0] * element_bytes == 64;
-  const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  const cuuint32_t rank = shape.planes == 0 ? 2 : 3;
+  const cuuint64_t row_bytes = shape.columns * static_cast<uint64_t>(element_bytes);
+  const cuuint64_t sizes[3] = {shape.columns, shape.rows, shape.planes};
+  const cuuint64_t strides[2] = {row_bytes, row_bytes * shape.rows};
+  const cuuint32_t box[3] = {static_cast<cuuint32_t>(128 / element_bytes),
+                             static_cast<cuuint32_t>(box_rows), 1};
+  const cuuint32_t steps[3] = {1, 1, 1};
   const CUresult result =
-      encode(map, type, axes.rank, const_cast<void*>(array),
-             reinterpret_cast<const cuuint64_t*>(axes.sizes),
-             reinterpret_cast<const cuuint64_t*>(axes.strides), axes.box, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE,
-             narrow ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B,
+      encode(map, type, rank, const_cast<void*>(array), sizes, strides, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-inline TensorAxes axes_of(const TensorShape& shape, uint32_t element_bytes, int box_rows) {
-  const uint64_t row_bytes = shape.columns * element_bytes;
-  return {shape.planes == 0 ? 2u : 3u,
-          {shape.columns, shape.rows, shape.planes},
-          {row_bytes, row_bytes * shape.rows},
-          {128 / element_bytes, static_cast<uint32_t>(box_rows), 1}};
-}
-
 }  // namespace detail
 
-// The array starts at a multiple of 16 bytes.
-inline cudaError_t make_tensor_map(CUtensorMap* map,
-                                   const __nv_bfloat16* array,
-                                   const TensorAxes& axes) {
-  return detail::encode_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, array, axes);
-}
-
 // A map of boxes of box_rows rows (at most 256) by 128 bytes of columns: 64 bf16, or 128 codes of
-// one byte. Each row starts at a multiple of 16 bytes.
+// one byte. The array starts at a multiple of 16 bytes, and so does each of its rows.
 inline cudaError_t make_tensor_map(CUtensorMap* map,
                                    const __nv_bfloat16* array,
                                    const TensorShape& shape,
                                    int box_rows) {
-  return make_tensor_map(map, array, detail::axes_of(shape, 2, box_rows));
+  return detail::encode_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, array, shape,
+                                   box_rows);
 }
 inline cudaError_t make_tensor_map(CUtensorMap* map,
                                    const uint8_t* array,
                                    const TensorShape& shape,
                                    int box_rows) {
-  return detail::encode_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, array,
-                                   detail::axes_of(shape, 1, box_rows));
+  return detail::encode_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, array, shape, box_rows);
 }
 
 // One thread starts the copy of the box whose first element is (row, column); its bytes count on
@@ -198,20 +175,6 @@ __device__ __forceinline__ void tma_load(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(shared)),
       "l"(&map), "r"(column), "r"(row), "r"(plane), "r"(shared_address(barrier))
-      : "memory");
-}
-
-__device__ __forceinline__ void tma_load(void* shared,
-                                         const CUtensorMap& map,
-                                         int axis0,
-                                         int axis1,
-                                         int axis2,
-                                         int axis3,
-                                         uint64_t* barrier) {
-  MOE_SM90(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared_address(shared)),
-      "l"(&map), "r"(axis0), "r"(axis1), "r"(axis2), "r"(axis3), "r"(shared_address(barrier))
       : "memory");
 }
 

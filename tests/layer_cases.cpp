@@ -87,6 +87,7 @@ std::vector<float> draw_logits(const LayerCase& c, int token, judge::Random& ran
     row[static_cast<size_t>(kIds[token][0])] = std::log(3.0f);
     row[static_cast<size_t>(kIds[token][1])] = 0.0f;
   }
+  if (c.data == LayerData::kHotExpert) row[count / 2] = 4.0f;
   if (c.data == LayerData::kOneHot) row[random.bits() % count] = 60.0f;
   if (c.data == LayerData::kExact) {  // K equal ones, the rest far below
     std::vector<float> exact(count, -200.0f);

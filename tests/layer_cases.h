@@ -16,6 +16,7 @@ enum class LayerData {
   kSpread,     // magnitudes of tokens over eight powers of two
   kExact,      // equal weights 1/K, gates of 0 or +-128, one-hot w2: only the last rounding rounds
   kNanLogits,  // rows of logits with NaN, or nothing but NaN, or infinities
+  kHotExpert,  // expert E / 2 in nearly every row, with a weight like the others
   kOneHot,     // one logit of each row towers over the rest: weights of 1 and of 1e-26
 };
 

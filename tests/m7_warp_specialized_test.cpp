@@ -340,7 +340,10 @@ const auto name_of_case = [](const auto& info) { return std::string(info.param.n
 
 INSTANTIATE_TEST_SUITE_P(tiny, M7Gemm, testing::ValuesIn(in_group("tiny")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(edge, M7Gemm, testing::ValuesIn(in_group("edge")), name_of_case);
-INSTANTIATE_TEST_SUITE_P(edge, M7SiluTable, testing::Values("gemm1_silu_table"));
+INSTANTIATE_TEST_SUITE_P(edge,
+                         M7SiluTable,
+                         testing::Values("gemm1_silu_table"),
+                         [](const auto& one) { return std::string(one.param); });
 INSTANTIATE_TEST_SUITE_P(ring, M7Gemm, testing::ValuesIn(in_group("ring")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(random, M7Gemm, testing::ValuesIn(in_group("random")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(refused, M7Gemm, testing::ValuesIn(in_group("refused")), name_of_case);

@@ -23,6 +23,15 @@ std::string head_html(const Source& source) {
          "steppers.js\" defer></script>\n</head>\n";
 }
 
+// The note of the same stage in the other language, or nullptr: not all are translated.
+const Source* other_language_of(const Book& book, const Source& here) {
+  if (here.stage == nullptr) return nullptr;
+  for (const Source& source : book.sources) {
+    if (source.stage == here.stage && source.chinese != here.chinese) return &source;
+  }
+  return nullptr;
+}
+
 std::string navigation(const Book& book, const Source& here) {
   const std::string root = path_to_root(here);
   std::string html =
@@ -35,9 +44,9 @@ std::string navigation(const Book& book, const Source& here) {
     html += std::string("<a href=\"") + root + source.html + "\"" +
             (current ? " aria-current=\"page\"" : "") + ">" + escaped(source.title) + "</a>";
   }
-  if (here.stage != nullptr) {
-    const std::string stem = here.stage->stem;
-    html += "<a href=\"" + root + (here.chinese ? "" : "zh/") + stem + ".html\" lang=\"" +
+  const Source* other = other_language_of(book, here);
+  if (other != nullptr) {
+    html += "<a href=\"" + root + other->html + "\" lang=\"" +
             (here.chinese ? "en\">English" : "zh\">\xe4\xb8\xad\xe6\x96\x87") + "</a>";
   }
   return html + "</nav><button id=\"theme\" type=\"button\">light / dark</button></header>\n";
@@ -108,6 +117,7 @@ std::vector<Source> sources_of(const Course& course) {
   sources.push_back({"content/glossary.md", "glossary.html", "Glossary", nullptr, false});
   sources.push_back({"content/testing.md", "testing.html", "Verdicts", nullptr, false});
   sources.push_back({"content/results/README.md", "results.html", "Results", nullptr, false});
+  sources.push_back({"content/results/ladder.md", "ladder.html", "Ladder", nullptr, false});
   sources.push_back({"emulator/README.md", "emulator.html", "Emulator", nullptr, false});
   sources.push_back({"README.md", "readme.html", "README", nullptr, false});
   return sources;

@@ -249,7 +249,7 @@ inline bool is_aligned(Operation operation) {
 }
 // Computes a warp collective from the lanes' inputs (collective.cpp, matrix.cpp).
 void compute_collective(Warp& warp, const Collective& collective);
-void compute_stmatrix(Warp& warp);
+void compute_stmatrix(Warp& warp, bool transposed);
 void compute_elect(Warp& warp);
 void compute_ldmatrix(Warp& warp, int num_matrices, bool transposed);
 void compute_mma(Warp& warp);

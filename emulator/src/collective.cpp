@@ -30,7 +30,7 @@ const char* name_of(Operation operation) {
       "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync",   "ldmatrix.x1",
       "ldmatrix.x2",       "ldmatrix.x4",       "ldmatrix.x1.trans",   "ldmatrix.x2.trans",
       "ldmatrix.x4.trans", "mma.m16n8k16",      "mma.m16n8k32.e4m3",   "stmatrix.x4",
-      "elect.sync",
+      "stmatrix.x4.trans", "elect.sync",
   };
   static_assert(sizeof kNames / sizeof kNames[0] ==
                 static_cast<std::size_t>(Operation::kElect) + 1);
@@ -191,7 +191,9 @@ void compute_collective(Warp& warp, const Collective& collective) {
     case Operation::kMmaE4m3:
       return compute_mma_e4m3(warp);
     case Operation::kStmatrix4:
-      return compute_stmatrix(warp);
+      return compute_stmatrix(warp, false);
+    case Operation::kStmatrixTrans4:
+      return compute_stmatrix(warp, true);
     case Operation::kElect:
       return compute_elect(warp);
     default:

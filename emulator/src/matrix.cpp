@@ -79,29 +79,33 @@ void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Pl
   for (int i = 0; i < matrices; ++i) registers[i] = warp.out[i][lane];
 }
 
-void compute_stmatrix(Warp& warp) {
+void compute_stmatrix(Warp& warp, bool transposed) {
   for (int matrix = 0; matrix < 4; ++matrix) {
+    std::uint16_t values[8][8];
+    std::memcpy(values, warp.in[matrix], sizeof values);
     for (int row = 0; row < 8; ++row) {
-      auto* address = const_cast<void*>(warp.rows[matrix * 8 + row]);
-      std::memcpy(address, &warp.in[matrix][row * 4], 16);
+      std::uint16_t line[8];
+      for (int i = 0; i < 8; ++i) line[i] = transposed ? values[i][row] : values[row][i];
+      std::memcpy(const_cast<void*>(warp.rows[matrix * 8 + row]), line, sizeof line);
     }
   }
 }
 
-void stmatrix(const std::uint32_t* registers, void* row, Place place) {
+void stmatrix(Operation operation, const std::uint32_t* registers, void* row, Place place) {
   constexpr std::size_t kRowBytes = 16;
   Block& block = *t_block;
   Warp& warp = block.warp();
   const int lane = block.lane();
   if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) {
-    misaligned("stmatrix.x4", row, kRowBytes, place);
+    misaligned(name_of(operation), row, kRowBytes, place);
   }
   if (!block.in_shared(row, kRowBytes)) {
-    block.fail("out of bounds", "stmatrix.x4: the row is not in shared memory", place);
+    block.fail("out of bounds",
+               std::string(name_of(operation)) + ": the row is not in shared memory", place);
   }
   warp.rows[lane] = row;
   for (int i = 0; i < 4; ++i) warp.in[i][lane] = registers[i];
-  block.collective(Operation::kStmatrix4, kWholeWarp, place);
+  block.collective(operation, kWholeWarp, place);
   block.lines.write(block.shared_offset(row), kRowBytes, block.current().linear);
 }
 

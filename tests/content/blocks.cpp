@@ -39,19 +39,25 @@ std::string rule_line(std::size_t cells) {
 }
 
 // The heading of the section that the table stands in says machine and date.
-std::string caption(const std::string& heading, bool chinese) {
-  const std::string link = chinese ? "../results/README.md" : "results/README.md";
+std::string caption(const std::string& heading, const char* file, bool chinese) {
+  const std::string link = std::string(chinese ? "../results/" : "results/") + file;
   return (chinese ? "实测，" : "Measured, ") + heading + (chinese ? "（[方法](" : " ([method](") +
          link + (chinese ? ")）：\n\n" : ")):\n\n");
 }
 
-std::string measured_body(const driver::Course& course, const std::string& wanted, bool chinese) {
-  std::string heading;
-  std::string found;
+struct Row {
+  std::string heading;  // of the section above it
   std::vector<std::string> header;
-  const bool whole = wanted.starts_with("table ");
-  for (const std::string& line :
-       driver::split_lines(driver::read_file(course.root / "content/results/README.md"))) {
+  std::vector<std::string> cells;
+};
+
+// The lines of all tables of content/results/FILE.
+std::vector<Row> rows_of(const driver::Course& course, const char* file) {
+  std::vector<Row> rows;
+  std::string heading;
+  std::vector<std::string> header;
+  const std::string text = driver::read_file(course.root / "content/results" / file);
+  for (const std::string& line : driver::split_lines(text)) {
     if (line.starts_with("## ")) heading = line.substr(3);
     if (!line.starts_with("|")) {
       header.clear();
@@ -60,21 +66,65 @@ std::string measured_body(const driver::Course& course, const std::string& wante
     const std::vector<std::string> cells = cells_of(line);
     if (header.empty()) {
       header = cells;
-      if (whole && cells.front() == wanted.substr(6)) {
-        found += caption(heading, chinese) + table_line(cells) + rule_line(cells.size());
-      }
-    } else if (cells.front().starts_with("---")) {
-      continue;
-    } else if (whole && header.front() == wanted.substr(6)) {
-      found += table_line(cells);
-    } else if (header.front() == "stage" && cells.front() == wanted) {
-      if (found.empty()) {
-        found = caption(heading, chinese) + table_line(header, 1) + rule_line(header.size() - 1);
-      }
-      found += table_line(cells, 1);
+    } else if (!cells.front().starts_with("---")) {
+      rows.push_back({heading, header, cells});
     }
   }
+  return rows;
+}
+
+// "table NAME": the table of README.md whose first heading is NAME.
+std::string table_body(const driver::Course& course, const std::string& name, bool chinese) {
+  std::string found;
+  for (const Row& row : rows_of(course, "README.md")) {
+    if (row.header.front() != name) continue;
+    if (found.empty()) {
+      found = caption(row.heading, "README.md", chinese) + table_line(row.header) +
+              rule_line(row.header.size());
+    }
+    found += table_line(row.cells);
+  }
   return found;
+}
+
+// The lines of the tables of stages whose first cell is the stage, or the stage and what of it is
+// measured ("m7 GEMM1").
+std::string stage_body(const driver::Course& course,
+                       const char* file,
+                       const std::string& id,
+                       bool chinese) {
+  std::string found;
+  for (Row row : rows_of(course, file)) {
+    const std::string what = row.cells.front();
+    if (row.header.front() != "stage" || (what != id && !what.starts_with(id + " "))) continue;
+    const std::size_t first = what == id ? 1 : 0;
+    if (first == 0) {
+      row.header.front() = "what";
+      row.cells.front() = what.substr(id.size() + 1);
+    }
+    if (found.empty()) {
+      found = caption(row.heading, file, chinese) + table_line(row.header, first) +
+              rule_line(row.header.size() - first);
+    }
+    found += table_line(row.cells, first);
+  }
+  return found;
+}
+
+// README.md is asked first, ladder.md only about stages that it leaves out. A stage that neither
+// names has no figures: the note says so, and turns stale when there are some.
+std::string measured_body(const driver::Course& course, const std::string& wanted, bool chinese) {
+  if (wanted.starts_with("table ")) return table_body(course, wanted.substr(6), chinese);
+  if (driver::find_stage(wanted) == nullptr) return "";
+  for (const char* file : {"README.md", "ladder.md"}) {
+    const std::string found = stage_body(course, file, wanted, chinese);
+    if (!found.empty()) return found;
+  }
+  const std::string folder = chinese ? "../results/" : "results/";
+  const std::string files = "[README.md](" + folder + "README.md)" + (chinese ? "、" : " and ") +
+                            "[ladder.md](" + folder + "ladder.md)";
+  return chinese ? "尚未在 GPU 上测量：" + files + " 没有 " + wanted + " 的数字。\n"
+                 : "Not measured on a GPU yet: " + files + " have no figure of " + wanted + ".\n";
 }
 
 // The section that cites the region first, below the heading "Regions".

@@ -2,8 +2,9 @@
 // -->:
 //   tiny m2              the tables of the tiny example, from the oracles
 //   regions m2           the stage's regions, their size and where the note speaks of them
-//   measured m2          the stage's lines of content/results/README.md
-//   measured table NAME  the table there whose first heading is NAME
+//   measured m2          the stage's lines of content/results/README.md, else of ladder.md there,
+//                        else that there are none yet
+//   measured table NAME  the table of that README.md whose first heading is NAME
 // DRILL_UPDATE_CONTENT=1 makes content_test write them.
 #pragma once
 

@@ -2,103 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstdio>
 #include <list>
+#include <utility>
 #include <vector>
 
-#include "judge/bf16.h"
+#include "content/tiny_hopper.h"
+#include "content/tiny_tables.h"
 #include "judge/fp8.h"
-#include "m1_align_oracle.h"
-#include "m2_grouped_gemm_oracle.h"
 #include "m3_weighted_epilogue_oracle.h"
-#include "m4_group_m_oracle.h"
 #include "m5_block_fp8_oracle.h"
 
 namespace moe::content {
 namespace {
-
-constexpr int kTokens = 4;
-constexpr int kTopK = 2;
-constexpr int kExperts = 3;
-constexpr int kIds = kTokens * kTopK;
-const std::vector<int32_t> kTopKIds{0, 1, 1, 2, 0, 2, 1, 0};  // as in the cases t4k2
-
-// Rows of cells of one width, each cell in the middle of its column.
-class Grid {
- public:
-  Grid(std::size_t label_width, std::size_t cell_width)
-      : label_width_(label_width), cell_width_(cell_width) {}
-
-  void row(const std::string& label,
-           const std::vector<std::string>& cells,
-           const std::string& remark = "") {
-    std::string line = label;
-    line.resize(std::max(label_width_, label.size()), ' ');
-    for (const std::string& cell : cells) {
-      const std::size_t free = cell_width_ - std::min(cell_width_, cell.size());
-      line += std::string(free / 2, ' ') + cell + std::string(free - free / 2, ' ');
-    }
-    line += remark;
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    text_ += line + "\n";
-  }
-  void gap() { text_ += "\n"; }
-  void say(const std::string& line) { text_ += line + "\n"; }
-  const std::string& text() const { return text_; }
-
- private:
-  std::size_t label_width_;
-  std::size_t cell_width_;
-  std::string text_;
-};
-
-std::string fenced(const std::string& text) {
-  return "```\n" + text + "```\n";
-}
-
-std::string number(double value, const char* format = "%g") {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-// Three places, but no places for a whole zero.
-std::string thousandths(double value) {
-  return value == 0.0 ? "0" : number(value, "%.3f");
-}
-
-template <class Values>
-std::string joined(const Values& values) {
-  std::string text;
-  for (const auto value : values) text += (text.empty() ? "" : " ") + number(double(value));
-  return text;
-}
-
-// The cells of all things numbered 0 .. count - 1.
-template <class CellOf>
-std::vector<std::string> cells(int count, CellOf cell_of) {
-  std::vector<std::string> texts;
-  for (int i = 0; i < count; ++i) texts.push_back(cell_of(i));
-  return texts;
-}
-
-std::vector<int> ids_of(int expert) {
-  std::vector<int> ids;
-  for (int id = 0; id < kIds; ++id) {
-    if (kTopKIds[size_t(id)] == expert) ids.push_back(id);
-  }
-  return ids;
-}
-
-template <class RowOf>
-std::vector<std::string> rows_by_expert(RowOf row_of) {
-  return cells(kExperts, [&](int expert) {
-    std::vector<int> rows;
-    for (const int id : ids_of(expert)) rows.push_back(row_of(id));
-    return joined(rows);
-  });
-}
 
 std::string m1_tokens() {
   Grid tokens(12, 7);
@@ -137,7 +52,7 @@ std::string m1_experts(int block_m) {
 }
 
 std::string m1_table(int block_m) {
-  const oracle::Alignment table = oracle::align(kTopKIds, kTokens, kTopK, kExperts, block_m);
+  const oracle::Alignment table = table_of(block_m);
   const int blocks = table.num_tokens_post_padded / block_m;
   Grid rows(24, 7);
   rows.row("row", cells(blocks, [](int b) { return number(2 * b) + " " + number(2 * b + 1); }));
@@ -163,76 +78,21 @@ std::string m1_example() {
   return fenced(m1_tokens() + m1_experts(2) + m1_table(2));
 }
 
-// "0 4 7 8 8 .."
-std::string block_with_pads(const oracle::Alignment& table, int block_m, int block) {
-  std::string text;
-  int pads = 0;
-  for (int row = 0; row < block_m && pads < 2; ++row) {
-    const int id = table.sorted_token_ids[size_t(block * block_m + row)];
-    text += number(id) + " ";
-    pads += id == kIds ? 1 : 0;
-  }
-  return text + "..";
-}
-
 constexpr int kTileRows = 16;  // the smallest block_m of the GEMMs
 
-oracle::Alignment tile_table() {
-  return oracle::align(kTopKIds, kTokens, kTopK, kExperts, kTileRows);
-}
-
 std::string m2_rows() {
-  const oracle::Alignment table = tile_table();
-  const int blocks = table.num_tokens_post_padded / kTileRows;
   Grid grid(20, 17);
-  grid.row("block", cells(blocks, [](int b) { return number(b); }));
-  grid.row("sorted_token_ids",
-           cells(blocks, [&](int b) { return block_with_pads(table, kTileRows, b); }));
-  grid.row("expert_ids", cells(blocks, [&](int b) { return number(table.expert_ids[size_t(b)]); }));
-  grid.say("num_tokens_post_padded   " + number(table.num_tokens_post_padded) + " = " +
-           number(blocks) + " blocks of 16; " + number(kIds) + " rows are real");
-  grid.gap();
+  add_table(grid, kTileRows);
   grid.row("flat ids", rows_by_expert([](int id) { return id; }));
   grid.row("row of x (GEMM1)", rows_by_expert([](int id) { return id / kTopK; }));
   grid.row("row of h (GEMM2)", rows_by_expert([](int id) { return id; }));
   grid.row("row of out", rows_by_expert([](int id) { return id; }));
-
   return grid.text();
 }
 
 std::string m2_sums() {
-  oracle::GemmProblem p;
-  p.num_tokens = kTokens;
-  p.top_k = kTopK;
-  p.num_experts = kExperts;
-  p.n = 1;
-  p.depth = 2;
-  p.block_m = kTileRows;
-  p.topk_ids = kTopKIds;
-  const std::array<float, 8> x{1, 2, 0, 1, 2, -1, 1, 1};
-  const std::array<float, 6> w{1, 0, 2, 1, 0, -1};
-  for (const float value : x) p.a.push_back(judge::to_bf16(value));
-  for (const float value : w) p.w.push_back(judge::to_bf16(value));
-  const oracle::Alignment table = tile_table();
-  p.sorted_token_ids = table.sorted_token_ids;
-  p.expert_ids = table.expert_ids;
-  p.num_tokens_post_padded = table.num_tokens_post_padded;
-  const judge::Matrix out = oracle::grouped_gemm(p);
-
-  Grid sums(12, 6);
-  const auto pair_of = [](const auto& values, int i) {
-    return number(double(values[size_t(2 * i)])) + " " + number(double(values[size_t(2 * i) + 1]));
-  };
-  sums.row("token", cells(kTokens, [](int t) { return number(t); }));
-  sums.row("x", cells(kTokens, [&](int t) { return pair_of(x, t); }));
-  sums.row("expert", cells(kExperts, [](int e) { return number(e); }));
-  sums.row("row 0 of w", cells(kExperts, [&](int e) { return pair_of(w, e); }));
-  sums.gap();
-  sums.row("flat_id", cells(kIds, [](int id) { return number(id); }));
-  sums.row("token", cells(kIds, [](int id) { return number(id / kTopK); }));
-  sums.row("expert", cells(kIds, [](int id) { return number(kTopKIds[size_t(id)]); }));
-  sums.row("out", cells(kIds, [&](int id) { return number(out.at(id, 0)); }));
-  return sums.text();
+  const oracle::GemmProblem problem = tiny_gemm(kTileRows);
+  return tiny_sums(problem, oracle::grouped_gemm(problem));
 }
 
 std::string m2_example() {
@@ -308,7 +168,7 @@ std::string pid_grid(const oracle::TileGrid& grid, const std::vector<std::string
 }
 
 std::string m4_example() {
-  const oracle::Alignment table = tile_table();
+  const oracle::Alignment table = table_of(kTileRows);
   const oracle::TileGrid tokens{table.num_tokens_post_padded / kTileRows, 3, 2};
   std::vector<std::string> rows;
   for (int m = 0; m < tokens.num_pid_m; ++m) {
@@ -406,11 +266,13 @@ TileLoads tile_loads(const oracle::TileGrid& grid) {
 }
 
 std::string tiny_example(std::string_view stage) {
-  if (stage == "m1") return m1_example();
-  if (stage == "m2") return m2_example();
-  if (stage == "m3") return m3_example();
-  if (stage == "m4") return m4_example();
-  if (stage == "m5") return m5_example();
+  constexpr std::pair<std::string_view, std::string (*)()> kExamples[] = {
+      {"m1", m1_example}, {"m2", m2_example}, {"m3", m3_example}, {"m4", m4_example},
+      {"m5", m5_example}, {"m6", m6_example}, {"m7", m7_example},
+  };
+  for (const auto& [name, example] : kExamples) {
+    if (name == stage) return example();
+  }
   return "";
 }
 

@@ -9,7 +9,7 @@
 
 namespace moe::content {
 
-// The Markdown of the tables of one stage ("m1" ... "m5"), or "" for another name.
+// The Markdown of the tables of one stage ("m1", "m2", ...), or "" for another name.
 std::string tiny_example(std::string_view stage);
 
 struct TileLoads {

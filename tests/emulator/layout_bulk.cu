@@ -220,6 +220,7 @@ void check_barriers() {
 
 // ---- stmatrix, named barriers, elect.
 
+template <bool TRANSPOSED>
 __global__ void stmatrix_kernel(unsigned short* out) {
   unsigned char* tile = moe::dynamic_shared();
   const int lane = static_cast<int>(threadIdx.x);
@@ -228,7 +229,8 @@ __global__ void stmatrix_kernel(unsigned short* out) {
     const uint32_t first = static_cast<uint32_t>(j * 64 + lane / 4 * 8 + lane % 4 * 2);
     r[j] = first | (first + 1) << 16;
   }
-  moe::stmatrix_x4(tile + (lane * 5 + 3) % kLanes * 16, r);
+  unsigned char* row = tile + (lane * 5 + 3) % kLanes * 16;
+  TRANSPOSED ? moe::stmatrix_x4_trans(row, r) : moe::stmatrix_x4(row, r);
   __syncwarp();
   for (int i = 0; i < 8; ++i) {
     out[lane * 8 + i] = reinterpret_cast<const unsigned short*>(tile)[lane * 8 + i];
@@ -259,21 +261,30 @@ __global__ void elect_kernel(int* out) {
   if (first != again) atomicAdd(&out[1], 1);
 }
 
-void check_warps() {
+// Element i of row `row` of the four matrices, one below the other, is row * 8 + i; transposed it
+// is what stood at (i, row) of the same matrix.
+template <bool TRANSPOSED>
+void check_stmatrix(const char* name) {
   const Array<unsigned short> stored(std::vector<unsigned short>(kLanes * 8));
-  start({}, stmatrix_kernel, 1, kLanes, 1024, stored.get());
+  start({}, stmatrix_kernel<TRANSPOSED>, 1, kLanes, 1024, stored.get());
   int wrong = 0;
   for (int row = 0; row < kLanes; ++row) {
     for (int i = 0; i < 8; ++i) {
       const auto got = stored.host()[static_cast<std::size_t>((row * 5 + 3) % kLanes * 8 + i)];
-      wrong += got != row * 8 + i ? 1 : 0;
+      const int want = TRANSPOSED ? row / 8 * 64 + i * 8 + row % 8 : row * 8 + i;
+      wrong += got != want ? 1 : 0;
     }
   }
-  report("stmatrix.x4", wrong);
+  report(name, wrong);
+}
+
+void check_warps() {
+  check_stmatrix<false>("stmatrix.x4");
+  check_stmatrix<true>("stmatrix.x4.trans");
 
   const Array<int> named(std::vector<int>(128));
   start({}, named_kernel, 1, 128, 1024, named.get());
-  wrong = 0;
+  int wrong = 0;
   for (int i = 0; i < 128; ++i) {
     const int want = i < 64 ? 63 - i : i < 96 ? 0 : i - 32;
     wrong += named.host()[static_cast<std::size_t>(i)] != want ? 1 : 0;

@@ -255,7 +255,9 @@ void check_widths(std::integer_sequence<int, N...>) {
 }  // namespace
 
 void check_wgmma() {
-  check_widths(std::integer_sequence<int, 8, 16, 24, 32, 64, 96, 128, 192, 256>());
+  check_widths(std::integer_sequence<int, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112,
+                                     120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208,
+                                     216, 224, 232, 240, 248, 256>());
 }
 
 }  // namespace layout

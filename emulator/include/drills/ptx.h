@@ -75,7 +75,12 @@ inline void ldmatrix_x4_trans(std::uint32_t (&r)[4],
 inline void stmatrix_x4(void* row,
                         const std::uint32_t (&r)[4],
                         ::emulator::Place place = ::emulator::Place::here()) {
-  ::emulator::stmatrix(r, row, place);
+  ::emulator::stmatrix(::emulator::Operation::kStmatrix4, r, row, place);
+}
+inline void stmatrix_x4_trans(void* row,
+                              const std::uint32_t (&r)[4],
+                              ::emulator::Place place = ::emulator::Place::here()) {
+  ::emulator::stmatrix(::emulator::Operation::kStmatrixTrans4, r, row, place);
 }
 
 // A flag in global memory between blocks. A load lets other threads and blocks run: blocks that

@@ -29,7 +29,7 @@ inline std::uint64_t wgmma_descriptor(const void* tile,
          static_cast<std::uint64_t>(stride_bytes >> 4 & 0x3fff) << 32 | std::uint64_t{1} << 62;
 }
 
-// The widths that the CUDA header has.
+// All multiples of 8 up to 256.
 #define EMULATOR_WGMMA(N)                                                                         \
   template <Major A = Major::kK, Major B = Major::kK>                                             \
   inline void wgmma_bf16(float(&d)[(N) / 2], std::uint64_t a, std::uint64_t b, bool accumulate,   \
@@ -47,16 +47,19 @@ inline std::uint64_t wgmma_descriptor(const void* tile,
     ::emulator::wgmma({d, nullptr, a, b, N, accumulate, false, false, true}, place);              \
   }
 
-EMULATOR_WGMMA(8)
-EMULATOR_WGMMA(16)
-EMULATOR_WGMMA(24)
-EMULATOR_WGMMA(32)
-EMULATOR_WGMMA(64)
-EMULATOR_WGMMA(96)
-EMULATOR_WGMMA(128)
-EMULATOR_WGMMA(192)
-EMULATOR_WGMMA(256)
+#define EMULATOR_WGMMA_FOUR(N) \
+  EMULATOR_WGMMA(N) EMULATOR_WGMMA(N + 8) EMULATOR_WGMMA(N + 16) EMULATOR_WGMMA(N + 24)
 
+EMULATOR_WGMMA_FOUR(8)
+EMULATOR_WGMMA_FOUR(40)
+EMULATOR_WGMMA_FOUR(72)
+EMULATOR_WGMMA_FOUR(104)
+EMULATOR_WGMMA_FOUR(136)
+EMULATOR_WGMMA_FOUR(168)
+EMULATOR_WGMMA_FOUR(200)
+EMULATOR_WGMMA_FOUR(232)
+
+#undef EMULATOR_WGMMA_FOUR
 #undef EMULATOR_WGMMA
 
 }  // namespace moe

@@ -51,6 +51,7 @@ enum class Operation : std::uint8_t {
   kMma,
   kMmaE4m3,
   kStmatrix4,
+  kStmatrixTrans4,
   kElect,
 };
 
@@ -73,7 +74,7 @@ std::uint32_t vote(Operation operation, unsigned mask, std::uint32_t value, Plac
 std::uint32_t match(Operation operation, unsigned mask, std::uint64_t value, Place place);
 
 void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Place place);
-void stmatrix(const std::uint32_t* registers, void* row, Place place);
+void stmatrix(Operation operation, const std::uint32_t* registers, void* row, Place place);
 void mma_m16n8k16(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
 void mma_m16n8k32_e4m3(float* d, const std::uint32_t* a, const std::uint32_t* b, Place place);
 

@@ -1,0 +1,214 @@
+// m8_persistent.routing.h: given to m8. What its kernels hand to each other, and route: m1's top-k,
+// which also counts.
+#pragma once
+
+#include <cfloat>
+#include <cstddef>
+#include <cstdint>
+
+#include <drills/hopper.h>
+#include <drills/layer_arrays.h>
+#include <drills/m8_persistent.h>
+
+namespace moe::DRILL_SIDE::m8 {
+
+inline constexpr int kWarpSize = 32;
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline constexpr int kUnit = 16;      // an expert's rows, and a tile's, are a multiple of this
+inline constexpr int kTokens1 = 128;  // of a whole tile of GEMM1
+
+// A run of token tiles that belong to one expert. The table has one entry for each tile, so that a
+// tile's number finds its run with one load.
+struct alignas(16) Run {
+  int expert;
+  int first_tile;  // number of the run's first token tile
+  int num_tiles;
+  int first_row;   // of the expert, in the sorted order
+  int tile_rows;   // of all its tiles but the last
+  int rows;        // of the expert, a multiple of kUnit
+  int ready_when;  // GEMM2: reports of GEMM1 that complete the expert's rows of h
+  int unused;
+};
+
+struct Arrays {
+  int32_t* next_tile;     // [2] of GEMM1 and GEMM2: tiles handed out by the counter
+  int32_t* ready;         // [E] reports of finished parts of the expert's rows of h
+  int32_t* topk_ids;      // [T*K]
+  int32_t* counts;        // [route blocks, E] rows that a block of tokens gives to an expert
+  float* topk_weights;    // [T*K]
+  int32_t* sorted_row;    // [T*K] row of h and y
+  int32_t* sorted_token;  // [max_rows] its inverse, -1 for padding
+  Run* runs[2];           // [max_tiles] of GEMM1 and of GEMM2
+  int32_t* num_tiles;     // [2] token tiles of each
+  __nv_bfloat16* h;       // [max_rows, I]
+  __nv_bfloat16* y;       // [max_rows, H]
+  size_t max_rows;
+  size_t max_tiles;
+  size_t bytes;
+};
+
+// Tokens of the longest tile of GEMM2: enough for most experts if all get the same.
+inline int max_tokens_of(int num_tokens, int num_experts, int top_k) {
+  const int64_t rows = static_cast<int64_t>(num_tokens) * top_k / num_experts;
+  if (rows <= 48) return 64;
+  return rows <= 112 ? 128 : 256;
+}
+
+// Route and place cut the tokens into the same blocks, at most 128: place reads all their counts.
+inline int tokens_of_route_block(int num_tokens) {
+  constexpr int kMaxRouteBlocks = 128;
+  const int tokens = (num_tokens + kMaxRouteBlocks - 1) / kMaxRouteBlocks;
+  return tokens < 16 ? 16 : tokens;
+}
+inline int route_blocks(int num_tokens) {
+  const int tokens = tokens_of_route_block(num_tokens);
+  return (num_tokens + tokens - 1) / tokens;
+}
+
+inline Arrays arrays_of(void* workspace,
+                        int num_tokens,
+                        int num_experts,
+                        int top_k,
+                        int hidden_size,
+                        int intermediate_size) {
+  const size_t ids = static_cast<size_t>(num_tokens) * static_cast<size_t>(top_k);
+  const size_t experts = static_cast<size_t>(num_experts);
+  const size_t busy = ids < experts ? ids : experts;
+  const int max_tokens = max_tokens_of(num_tokens, num_experts, top_k);
+  const size_t tile = static_cast<size_t>(max_tokens < kTokens1 ? max_tokens : kTokens1);
+  WorkspaceParts parts(workspace);
+  Arrays a = {};
+  a.max_rows = ids + busy * (kUnit - 1);
+  a.max_tiles = a.max_rows / tile + busy;
+  a.next_tile = parts.take<int32_t>(2);
+  a.ready = parts.take<int32_t>(experts);
+  a.counts = parts.take<int32_t>(experts * static_cast<size_t>(route_blocks(num_tokens)));
+  a.topk_ids = parts.take<int32_t>(ids);
+  a.topk_weights = parts.take<float>(ids);
+  a.sorted_row = parts.take<int32_t>(ids);
+  a.sorted_token = parts.take<int32_t>(a.max_rows);
+  for (Run*& runs : a.runs) runs = parts.take<Run>(a.max_tiles);
+  a.num_tiles = parts.take<int32_t>(2);
+  a.h = parts.take<__nv_bfloat16>(a.max_rows * static_cast<size_t>(intermediate_size));
+  a.y = parts.take<__nv_bfloat16>(a.max_rows * static_cast<size_t>(hidden_size));
+  a.bytes = parts.bytes();
+  return a;
+}
+
+// ---- Route.
+
+inline constexpr int kRouteThreads = 512;
+
+// Yours: all threads of one block of route set what the later kernels count in to 0.
+__device__ void reset_counters(const Arrays& a, int num_experts);
+
+// A logit as an integer in the same order; the two least are no logit's.
+inline constexpr uint32_t kTaken = 0;
+inline constexpr uint32_t kNanKey = 1;
+
+__device__ inline uint32_t key_of(float logit) {
+  if (logit != logit) return kNanKey;
+  const float number = fminf(fmaxf(logit, -FLT_MAX), FLT_MAX) + 0.0f;
+  const uint32_t bits = __float_as_uint(number);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+__device__ inline float logit_of(uint32_t key) {
+  return __uint_as_float((key >> 31) != 0 ? key & 0x7fffffffu : ~key);
+}
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, distance);
+  }
+  return value;
+}
+
+// One warp chooses the experts of one token, as in m1: lane `slot` gets the expert and the weight
+// of that slot.
+template <int PER_LANE>
+__device__ void choose_experts(
+    const float* logits, int num_experts, int top_k, bool renormalize, int& id, float& weight) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  uint32_t keys[PER_LANE];
+#pragma unroll
+  for (int i = 0; i < PER_LANE; ++i) {
+    const int expert = lane + i * kWarpSize;
+    keys[i] = expert < num_experts ? key_of(logits[expert]) : kTaken;
+  }
+  uint32_t largest = kTaken;
+#pragma unroll
+  for (int i = 0; i < PER_LANE; ++i) largest = max(largest, keys[i]);
+  largest = __reduce_max_sync(kAllLanes, largest);
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < PER_LANE; ++i) {
+    if (keys[i] > kNanKey) sum += expf(logit_of(keys[i]) - logit_of(largest));
+  }
+  sum = warp_sum(sum);
+
+  id = 0;
+  uint32_t my_key = kTaken;
+  for (int slot = 0; slot < top_k; ++slot) {
+    uint32_t best = kTaken;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; ++i) best = max(best, keys[i]);
+    best = __reduce_max_sync(kAllLanes, best);
+    unsigned candidate = UINT_MAX;
+#pragma unroll
+    for (int i = PER_LANE - 1; i >= 0; --i) {
+      if (keys[i] == best) candidate = static_cast<unsigned>(lane + i * kWarpSize);
+    }
+    const unsigned expert = __reduce_min_sync(kAllLanes, candidate);
+#pragma unroll
+    for (int i = 0; i < PER_LANE; ++i) {
+      if (static_cast<unsigned>(lane + i * kWarpSize) == expert) keys[i] = kTaken;
+    }
+    if (lane == slot) {
+      id = static_cast<int>(expert);
+      my_key = best;
+    }
+  }
+  weight = my_key > kNanKey ? expf(logit_of(my_key) - logit_of(largest)) / sum : 0.0f;
+  if (renormalize) {
+    const float chosen = warp_sum(weight);
+    if (chosen > 0.0f) weight /= chosen;
+  }
+}
+
+// Fills topk_ids and topk_weights, and counts[block][expert].
+template <int PER_LANE>
+__global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
+                                                              const float* logits,  // [T, E]
+                                                              int num_tokens,
+                                                              int num_experts,
+                                                              int top_k,
+                                                              int block_tokens,
+                                                              bool renormalize) {
+  __shared__ int block_counts[kMaxExperts];
+  griddepcontrol_launch_dependents();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarpSize;
+  for (int e = thread; e < num_experts; e += kRouteThreads) block_counts[e] = 0;
+  __syncthreads();
+  for (int i = thread / kWarpSize; i < block_tokens; i += kRouteThreads / kWarpSize) {
+    const int token = static_cast<int>(blockIdx.x) * block_tokens + i;
+    if (token >= num_tokens) break;
+    int id = 0;
+    float weight = 0.0f;
+    choose_experts<PER_LANE>(logits + static_cast<int64_t>(token) * num_experts, num_experts, top_k,
+                             renormalize, id, weight);
+    if (lane < top_k) {
+      const int64_t position = static_cast<int64_t>(token) * top_k + lane;
+      a.topk_ids[position] = id;
+      a.topk_weights[position] = weight;
+      atomicAdd(&block_counts[id], 1);
+    }
+  }
+  __syncthreads();
+  for (int e = thread; e < num_experts; e += kRouteThreads) {
+    a.counts[static_cast<int64_t>(blockIdx.x) * num_experts + e] = block_counts[e];
+  }
+  if (blockIdx.x == 0) reset_counters(a, num_experts);
+}
+
+}  // namespace moe::DRILL_SIDE::m8

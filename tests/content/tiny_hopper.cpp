@@ -1,0 +1,151 @@
+#include "content/tiny_hopper.h"
+
+#include <array>
+#include <vector>
+
+#include "content/tiny_tables.h"
+#include "judge/bf16.h"
+#include "m6_wgmma_oracle.h"
+#include "m7_warp_specialized_oracle.h"
+
+namespace moe::content {
+namespace {
+
+// ---- m6
+
+constexpr int kChunks = oracle::kTileDepth / oracle::kChunkValues;  // of a row of a tile
+
+// Which chunk lies at each place of a row of a swizzled tile, for the real rows of block 0, the
+// last row of a group of eight and the first of the next.
+std::string m6_swizzle() {
+  const std::vector<int> ids = ids_of(0);
+  Grid grid(13, 3);
+  grid.row("place", cells(kChunks, [](int place) { return number(place); }));
+  const auto add_row = [&](int row, const std::string& remark) {
+    grid.row("row " + number(row),
+             cells(kChunks, [&](int place) { return number(place ^ row % 8); }), remark);
+  };
+  for (int row = 0; row < int(ids.size()); ++row) {
+    add_row(row, "  x row " + number(ids[size_t(row)] / kTopK) + ", flat id " +
+                     number(ids[size_t(row)]));
+  }
+  add_row(int(ids.size()), "  the first row of zeros");
+  add_row(7, "");
+  add_row(8, "  over again");
+  return grid.text();
+}
+
+// ---- m7
+
+// m2's x and gate rows, an up row and a row of w2 for each expert, H = 2 and I = 1.
+oracle::SortedProblem m7_problem(bool is_gemm1) {
+  const oracle::GemmProblem gate = tiny_gemm(oracle::kSortedBlock);
+  const std::array<float, 6> up{0, 1, 1, 0, 1, 1};
+  const std::array<float, 6> w2{1, 0, 2, 0, -1, 0};
+  oracle::SortedProblem p;
+  p.is_gemm1 = is_gemm1;
+  p.num_tokens = kTokens;
+  p.top_k = kTopK;
+  p.num_experts = kExperts;
+  p.hidden_size = 2;
+  p.intermediate_size = 1;
+  p.topk_ids = kTopKIds;
+  p.sorted_token_ids = gate.sorted_token_ids;
+  p.expert_ids = gate.expert_ids;
+  p.num_tokens_post_padded = gate.num_tokens_post_padded;
+  for (int id = 0; id < kIds; ++id) p.topk_weights.push_back(id % kTopK == 0 ? 0.75f : 0.25f);
+  if (!is_gemm1) {
+    for (const float value : w2) p.w.push_back(judge::to_bf16(value));
+    return p;
+  }
+  p.a = gate.a;
+  for (int e = 0; e < kExperts; ++e) {
+    p.w.insert(p.w.end(), gate.w.begin() + 2 * e, gate.w.begin() + 2 * e + 2);
+    p.w.push_back(judge::to_bf16(up[size_t(2 * e)]));
+    p.w.push_back(judge::to_bf16(up[size_t(2 * e) + 1]));
+  }
+  return p;
+}
+
+std::string m7_rows() {
+  Grid grid(24, 20);
+  add_table(grid, oracle::kSortedBlock);
+  const auto numbered = [](int expert) {
+    std::string text;
+    for (int i = 0; i < int(ids_of(expert).size()); ++i) {
+      text += number(expert * oracle::kSortedBlock + i) + " ";
+    }
+    return text + "..";
+  };
+  // Every expert has one block here, so expert e's rows start at e blocks.
+  grid.row("row p of h and y", cells(kExperts, numbered));
+  grid.row("belongs to flat id", rows_by_expert([](int id) { return id; }));
+  grid.row("row of x (GEMM1)", rows_by_expert([](int id) { return id / kTopK; }));
+  grid.row("rows of padding", cells(kExperts, [](int e) {
+             return number(double(oracle::kSortedBlock) - double(ids_of(e).size()));
+           }));
+  return grid.text();
+}
+
+std::string m7_sums() {
+  const oracle::SortedProblem gemm1 = m7_problem(true);
+  const judge::Matrix h = oracle::sorted_gemm(gemm1);
+  oracle::SortedProblem gemm2 = m7_problem(false);
+  for (const double value : h.values) gemm2.a.push_back(judge::to_bf16(value));
+  const judge::Matrix y = oracle::sorted_gemm(gemm2);
+  std::vector<int> real;
+  for (int row = 0; row < gemm1.capacity(); ++row) {
+    if (gemm1.is_real(row)) real.push_back(row);
+  }
+  const oracle::SumOf sum = oracle::right_sums(gemm1);
+  Grid grid(14, 8);
+  const auto add_row = [&](const std::string& label, auto cell_of) {
+    grid.row(label, cells(int(real.size()), [&](int i) { return cell_of(real[size_t(i)]); }));
+  };
+  const auto w2_of = [&](int row) { return gemm2.w[size_t(2 * gemm2.expert_of(row))]; };
+  add_row("row p", [](int row) { return number(row); });
+  add_row("flat_id", [&](int row) { return number(gemm1.flat_id(row)); });
+  add_row("token", [&](int row) { return number(double(gemm1.row_of_a(row))); });
+  add_row("expert", [&](int row) { return number(gemm1.expert_of(row)); });
+  add_row("gate", [&](int row) { return number(sum(row, 0)); });
+  add_row("up", [&](int row) { return number(sum(row, 1)); });
+  add_row("h, in bf16",
+          [&](int row) { return thousandths(double(judge::to_float(gemm2.a[size_t(row)]))); });
+  add_row("w2", [&](int row) { return number(double(judge::to_float(w2_of(row)))); });
+  add_row("weight",
+          [&](int row) { return number(double(gemm2.topk_weights[size_t(gemm2.flat_id(row))])); });
+  add_row("y", [&](int row) { return thousandths(y.at(row, 0)); });
+  return grid.text();
+}
+
+}  // namespace
+
+std::string m6_example() {
+  constexpr int kSmallest = oracle::kWgmmaRows;
+  Grid rows(20, 17);
+  add_table(rows, kSmallest);
+  rows.row("row of x (GEMM1)", rows_by_expert([](int id) { return id / kTopK; }));
+  rows.row("row of h (GEMM2)", rows_by_expert([](int id) { return id; }));
+  const oracle::GemmProblem problem = tiny_gemm(kSmallest);
+  const oracle::GemmTiles tiles(problem);
+  const judge::Matrix out = tiles.sum([&](int position, int expert, int column, int d) {
+    return tiles.a(position, d) * tiles.w(expert, column, d);
+  });
+  return fenced(rows.text()) +
+         "\nA row of a tile is 128 bytes: 8 chunks of 16 bytes, 64 values. It is not stored as it "
+         "is:\nchunk c of row r lies at place c XOR r % 8. The tile of A of block 0, the chunk at "
+         "each place:\n\n" +
+         fenced(m6_swizzle()) +
+         "\nWith numbers, two terms of D and one column of N. The tiles hold 64 terms and 128 "
+         "columns; the\nrest is zeros, so the sums are m2's:\n\n" +
+         fenced(tiny_sums(problem, out));
+}
+
+std::string m7_example() {
+  return fenced(m7_rows()) +
+         "\nWith numbers, H = 2 and I = 1: x and the gate rows are m2's, up is `0 1`, `1 0`, `1 1` "
+         "for\nthe three experts. Column 0 of y:\n\n" +
+         fenced(m7_sums());
+}
+
+}  // namespace moe::content
