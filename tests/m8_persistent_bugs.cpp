@@ -33,6 +33,14 @@ const Mistake kFirstRows = {
     "M8-NEXT", "m8.store", "store",
     "Only the first rows of experts behind another one are wrong: the tile in front stored its "
     "padding over them. A tile that doesn't fill the box of 64 rows stores boxes of kUnit."};
+const Mistake kLongExperts = {
+    "M8-CUT", "m8.cut", "cut",
+    "Only rows of experts with several tiles are wrong: a tile of GEMM2 has a multiple of kUnit "
+    "rows, and all but an expert's last have tile_rows."};
+const Mistake kAll = {
+    "M8-ALL", "m8.launches", "launches",
+    "Every token is wrong. Is each of the five kernels launched, in order? If so: a tile's first "
+    "product must overwrite what the accumulators hold (m8.multiply)."};
 const Mistake kSecondHalves = {
     "M8-CONSUMER", "m8.multiply", "multiply",
     "Of each 128 columns of out the second 64 are wrong: they are consumer 1's rows of W, from row "
@@ -182,6 +190,20 @@ bool are_rows(const LayerProblem& p, const Cells& wrong, int gemm, Rows rows) {
   return explained.size() < all && covers(explained, wrong) && 2 * wrong.size() > explained.size();
 }
 
+// Of experts with several tiles of GEMM2.
+Cells cells_of_long_experts(const LayerProblem& p) {
+  const auto tiles = oracle::persistent_tiles(p, 2);
+  Cells cells;
+  for (const PersistentTile& tile : tiles) {
+    const bool is_long = std::any_of(tiles.begin(), tiles.end(), [&](const PersistentTile& other) {
+      return other.expert == tile.expert && other.first > 0;
+    });
+    const Cells own = cells_of(p, tile, 0, tile.tokens.size());
+    if (is_long) cells.insert(own.begin(), own.end());
+  }
+  return cells;
+}
+
 int rows_of(const PersistentTile& tile) {
   return static_cast<int>(tile.tokens.size());
 }
@@ -233,7 +255,8 @@ Verdict explain_persistent(const LayerProblem& p,
       return named(kLastRows);
     }
   }
-  return verdict;
+  if (wrong.size() == static_cast<size_t>(p.num_tokens * column_blocks(p))) return named(kAll);
+  return covers(cells_of_long_experts(p), wrong) ? named(kLongExperts) : verdict;
 }
 
 namespace {
