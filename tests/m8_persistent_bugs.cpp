@@ -214,7 +214,7 @@ Verdict explain_persistent(const LayerProblem& p,
                            const std::vector<judge::Bf16>& out,
                            Verdict verdict) {
   constexpr judge::Gates kGates = {1.7e-2, 2.5e-2, 8e-2};  // of layer_cases.cpp
-  constexpr judge::MatrixRules kRules = {"out", 0x7fa5, false, kGates, 4e-2};
+  constexpr judge::ValueRules<judge::Bf16> kRules = {0x7fa5, false, kGates, 4e-2};
   const std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
   const auto want = oracle::moe_layer(p);
   const auto difference = judge::compare(out, want, judged, kRules.poison, false, kGates);

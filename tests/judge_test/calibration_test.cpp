@@ -25,7 +25,6 @@ using oracle::GemmProblem;
 using oracle::SiluProblem;
 using oracle::WeightedProblem;
 
-constexpr Bf16 kPoisonBits = 0x7fa5;
 constexpr uint64_t kSeeds[] = {1, 2};
 
 const char* name_of(Order order) {
