@@ -223,7 +223,7 @@ void add_padding_options(CLI::App& verb, Options& options) {
   moe::driver::PaddingOptions& padding = options.padding;
   verb.add_option("routing", padding.routing)->type_name("[ROUTING]");
   verb.footer(
-      "ROUTING is uniform (the default), zipf, hot (every token names experts 0 .. K-1),\n"
+      "ROUTING is uniform (the default), zipf, hot (all tokens name experts 0 .. K-1),\n"
       "or a file: one token a line, its expert ids separated by blanks or commas.");
   verb.add_option("-T", padding.num_tokens, "tokens; 4096")->type_name("N");
   verb.add_option("-E", padding.num_experts, "experts; 64, or those that the file names")
@@ -257,7 +257,7 @@ const std::vector<Verb>& verbs() {
        }},
       {"list", "the stages, their files and last results; runs nothing", add_nothing,
        [](const Course& course, const Options&) { return moe::driver::list_stages(course); }},
-      {"fuzz", "random shapes against the oracle; prints what repeats a failure", add_fuzz_options,
+      {"fuzz", "random shapes against the oracle; says how to repeat a failure", add_fuzz_options,
        [](const Course& course, const Options& options) {
          moe::driver::RunOptions run = options.run;
          run.fuzz_seconds = options.fuzz_seconds;
@@ -307,7 +307,7 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_bench(course, options.bench);
        }},
-      {"tune", "measure m4's tiles on this GPU and write the best into its table", add_tune_options,
+      {"tune", "measure m4's tiles on this GPU; the best go into its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
        }},
@@ -315,7 +315,7 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_read(course, options.read);
        }},
-      {"try", "the small kernels of content/start.md, one for each idea of CUDA", add_try_options,
+      {"try", "small kernels of content/start.md, one for each idea of CUDA", add_try_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_try(course, options.idea);
        }},

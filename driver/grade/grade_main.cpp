@@ -14,15 +14,15 @@ namespace {
 
 void add_options(CLI::App& app, moe::grade::GradeOptions& options) {
   app.add_option("--submissions", options.submissions,
-                 "one folder, zip file or git checkout for each student, with mine/*.cu in it")
+                 "a folder, zip or git checkout for each student")
       ->type_name("DIR");
   app.add_option("--out", options.out,
-                 "reports go here; with the same folder again, grading goes on")
+                 "for reports; the same folder again: grading goes on")
       ->type_name("DIR");
   app.add_option("--stages", options.stages, "such as m1,m2; all")->type_name("LIST");
   app.add_option("--format", options.formats, "of csv,json,junit,gradescope,actions; all")
       ->type_name("LIST");
-  app.add_option("--grading", options.scheme, "points and limits; grading.toml, if there is one")
+  app.add_option("--grading", options.scheme, "points and limits; grading.toml if there is one")
       ->type_name("FILE");
   app.add_flag("--init", options.init, "only write a grading.toml, with comments");
   CLI::Option* secret =

@@ -184,7 +184,7 @@ TEST(Content, PathsInCodeExist) {
 
 TEST(Content, NamedCasesExist) {
   const std::string tests = all_text("tests", {".cpp", ".h"});
-  static const std::regex kCase(R"(\b(tiny|edge|ring|random|refused|far)/(\w+))");
+  static const std::regex kCase(R"(\b(tiny|edge|rows|tiles|ring|random|refused|far)/(\w+))");
   for (const NoteFile& page : pages()) {
     for (const driver::Citation& code : page.page.code) {
       std::smatch match;

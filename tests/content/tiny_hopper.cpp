@@ -7,6 +7,7 @@
 #include "judge/bf16.h"
 #include "m6_wgmma_oracle.h"
 #include "m7_warp_specialized_oracle.h"
+#include "m8_persistent_oracle.h"
 
 namespace moe::content {
 namespace {
@@ -118,6 +119,85 @@ std::string m7_sums() {
   return grid.text();
 }
 
+// ---- m8
+
+constexpr int kUnit = 16;  // an expert's rows are padded to a multiple of it
+
+// The first slot of a token has the largest logit.
+oracle::LayerProblem m8_problem() {
+  oracle::LayerProblem p;
+  p.num_tokens = kTokens;
+  p.num_experts = kExperts;
+  p.top_k = kTopK;
+  p.hidden_size = 256;
+  p.intermediate_size = 256;
+  p.logits.assign(size_t(kTokens * kExperts), 0.0f);
+  for (int id = 0; id < kIds; ++id) {
+    const int place = id / kTopK * kExperts + kTopKIds[size_t(id)];
+    p.logits[size_t(place)] = float(kTopK - id % kTopK);
+  }
+  return p;
+}
+
+std::string m8_rows() {
+  std::vector<int> sorted_row(kIds);
+  int first = 0;
+  for (int e = 0; e < kExperts; ++e) {
+    const std::vector<int> ids = ids_of(e);
+    for (int rank = 0; rank < int(ids.size()); ++rank) {
+      sorted_row[size_t(ids[size_t(rank)])] = first + rank;
+    }
+    first += (int(ids.size()) + kUnit - 1) / kUnit * kUnit;
+  }
+  Grid grid(14, 5);
+  grid.row("flat_id", cells(kIds, [](int id) { return number(id); }));
+  grid.row("expert", cells(kIds, [](int id) { return number(kTopKIds[size_t(id)]); }));
+  grid.row("sorted_row", cells(kIds, [&](int id) { return number(sorted_row[size_t(id)]); }),
+           "   of all: " + number(first) + " rows");
+  return grid.text();
+}
+
+std::string m8_tiles() {
+  const std::vector<oracle::PersistentTile> tiles = oracle::persistent_tiles(m8_problem(), 1);
+  const auto of_tile = [&](auto value) {
+    return cells(int(tiles.size()), [&](int i) { return value(tiles[size_t(i)]); });
+  };
+  Grid grid(14, 9);
+  grid.row("tile", cells(int(tiles.size()), [](int i) { return number(i); }));
+  grid.row("expert", of_tile([](const auto& tile) { return number(tile.expert); }));
+  grid.row("column of h", of_tile([](const auto& tile) { return number(tile.column); }));
+  grid.row("rows of x", of_tile([](const auto& tile) { return joined(tile.tokens); }));
+  return grid.text();
+}
+
+// "128 | 22": the rows of the tiles of 150 tokens that all choose expert 0 of `experts`.
+std::string m8_cut(int experts, int gemm) {
+  constexpr int kRows = 150;
+  oracle::LayerProblem p;
+  p.num_tokens = kRows;
+  p.num_experts = experts;
+  p.top_k = 1;
+  p.hidden_size = 128;
+  p.intermediate_size = 128;
+  p.logits.assign(size_t(kRows * experts), 0.0f);
+  for (int t = 0; t < kRows; ++t) p.logits[size_t(t * experts)] = 1.0f;
+  std::string text;
+  for (const oracle::PersistentTile& tile : oracle::persistent_tiles(p, gemm)) {
+    text += (text.empty() ? "" : " | ") + number(double(tile.tokens.size()));
+  }
+  return text;
+}
+
+std::string m8_cuts() {
+  Grid grid(42, 14);
+  grid.row("GEMM1, at most 128 tokens, tokens are M", {m8_cut(1, 1)},
+           "  a half tile at the end: one warpgroup");
+  grid.row("GEMM2, at most 256, tokens are N", {m8_cut(1, 2)}, "  wgmma with N = 160");
+  grid.row("GEMM2, at most 128 (E = 2)", {m8_cut(2, 2)}, "  even: N = 80");
+  grid.row("GEMM2, at most 64 (E = 4)", {m8_cut(4, 2)}, "  N = 64, 64, 32");
+  return grid.text();
+}
+
 }  // namespace
 
 std::string m6_example() {
@@ -146,6 +226,16 @@ std::string m7_example() {
          "\nWith numbers, H = 2 and I = 1: x and the gate rows are m2's, up is `0 1`, `1 0`, `1 1` "
          "for\nthe three experts. Column 0 of y:\n\n" +
          fenced(m7_sums());
+}
+
+std::string m8_example() {
+  return fenced(m8_rows()) +
+         "\nWith I = 256, the tiles of GEMM1 in the order of their numbers:\n\n" +
+         fenced(m8_tiles()) +
+         "\nA longer expert, 150 rows, rounded up to 160. The real rows of its tiles, at one "
+         "column:"
+         "\n\n" +
+         fenced(m8_cuts());
 }
 
 }  // namespace moe::content
