@@ -40,7 +40,8 @@ const Mistake kLongExperts = {
 const Mistake kAll = {
     "M8-ALL", "m8.launches", "launches",
     "Every token is wrong. Is each of the five kernels launched, in order? If so: a tile's first "
-    "product must overwrite what the accumulators hold (m8.multiply)."};
+    "product must overwrite what the accumulators hold (m8.multiply), and tiles of one unit are "
+    "stored, too (m8.store)."};
 const Mistake kSecondHalves = {
     "M8-CONSUMER", "m8.multiply", "multiply",
     "Of each 128 columns of out the second 64 are wrong: they are consumer 1's rows of W, from row "
