@@ -3,21 +3,29 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "driver/grade/grading.h"
+#include "driver/help_text.h"
 #include "driver/process.h"
 #include "driver/report.h"
 #include "driver/terminal.h"
 
 namespace {
 
+class GradeHelp : public moe::driver::HelpText {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "usage: drill grade [OPTIONS]\n";
+  }
+};
+
 void add_options(CLI::App& app, moe::grade::GradeOptions& options) {
   app.add_option("--submissions", options.submissions,
                  "a folder, zip or git checkout for each student")
       ->type_name("DIR");
-  app.add_option("--out", options.out,
-                 "for reports; the same folder again: grading goes on")
+  app.add_option("--out", options.out, "for reports; the same folder again: grading goes on")
       ->type_name("DIR");
   app.add_option("--stages", options.stages, "such as m1,m2; all")->type_name("LIST");
   app.add_option("--format", options.formats, "of csv,json,junit,gradescope,actions; all")
@@ -60,6 +68,7 @@ int main(int argc, char** argv) {
   moe::grade::GradeOptions options;
   CLI::App app{"Grade a class: every student's stages, behind a wall, with reports.",
                "drill grade"};
+  app.formatter(std::make_shared<GradeHelp>());
   add_options(app, options);
   try {
     app.parse(argc, argv);
