@@ -43,7 +43,7 @@ const std::vector<FaultModel>& fault_models() {
        {"M7-BYTES", "m7.produce", "produce",
         "full[] was told to expect fewer bytes than come: a box counts whole, 128 bytes a row, "
         "all boxes of the stage together."}},
-      {{"bytes more in a phase than were announced"},
+      {{"bytes more in a phase than"},
        {"M7-BYTES", "m7.produce", "produce", "More bytes come than full[] was told to expect."}},
       {{"wgmma reads", "a copy under way"},
        {"M7-PHASE", "m7.consume", "consume",

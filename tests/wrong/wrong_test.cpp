@@ -36,17 +36,18 @@ struct Kernel {
 std::string run_and_read(const Paths& paths, const Kernel& kernel, const std::string& case_name) {
   const std::string report = testing::TempDir() + "wrong." + std::to_string(getpid()) + ".jsonl";
   const std::string runner = paths.kernels + "/" + kernel.stem + "." + kernel.mutant.name;
-  std::vector<std::string> words = {paths.tests + "/" + kernel.stem + "_test",
-                                    "--runner",
-                                    runner,
-                                    "--side",
-                                    "mine",
-                                    "--backend",
-                                    "cpu",
-                                    "--report",
-                                    report,
-                                    "--case-limit-ms",
-                                    "3000"};
+  std::vector<std::string> words = {
+      paths.tests + "/" + kernel.stem + "_test",
+      "--runner",
+      runner,
+      "--side",
+      "mine",
+      "--backend",
+      "cpu",
+      "--report",
+      report,
+      "--case-limit-ms",
+      "8000"};  // the emulator calls a loop without progress a hang after 2 s of CPU time
   if (kernel.mutant.full) words.emplace_back("--full");
   if (!case_name.empty()) words.insert(words.end(), {"--case", case_name});
   std::vector<char*> arguments;
