@@ -2,5 +2,3 @@
 // stage: m1_align
 // base: file
 // expect: PASS
-
-

@@ -2,5 +2,3 @@
 // stage: m2_grouped_gemm
 // base: file
 // expect: PASS
-
-
