@@ -2,3 +2,5 @@
 // stage: m1_align
 // base: file
 // expect: PASS
+
+

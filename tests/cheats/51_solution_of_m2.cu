@@ -2,3 +2,5 @@
 // stage: m2_grouped_gemm
 // base: file
 // expect: PASS
+
+
