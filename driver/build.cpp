@@ -123,7 +123,7 @@ Build build_targets(const Course& course,
   std::vector<std::string> arguments{"cmake", "--build", folder};
   if (!targets.empty()) arguments.emplace_back("--target");
   arguments.insert(arguments.end(), targets.begin(), targets.end());
-  const Build build = run_cmake(course, arguments, folder / log_name);
+  Build build = run_cmake(course, arguments, folder / log_name);
   if (build.done || !is_damaged(read_file(build.log))) return build;
   // Its settings are kept: they are the preset's, and for CUDA what configure_tree() has said.
   std::vector<std::string> configure{"cmake", "--fresh", "--preset", tree};

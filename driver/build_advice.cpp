@@ -117,7 +117,7 @@ std::string about_include(const std::string& error) {
   std::smatch match;
   if (!std::regex_search(error, match, kForms)) return {};
   const std::string header = match[1].matched ? match[1] : match[2];
-  const std::string library = about_library(header == "mma.h" ? "wmma" : header);
+  std::string library = about_library(header == "mma.h" ? "wmma" : header);
   if (!library.empty()) return library;
   return "<" + header +
          "> is not there. A kernel file needs its contract, <drills/launch.h> and, " +

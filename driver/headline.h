@@ -22,7 +22,7 @@ struct Headline {
 };
 
 // From the JSON of bench_stage; `side` is "mine" or "solution". Not known where it makes no sense.
-Headline parse_headline(const std::string& json, const std::string& side);
+Headline parse_headline(const std::string& text, const std::string& side);
 
 // "time   0.975 ms   317 TFLOPS   1.02 x the reference   2.37 x cuBLAS dense" and what belongs to
 // it.

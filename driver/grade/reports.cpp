@@ -90,7 +90,9 @@ std::vector<std::string> write_reports(const ClassReport& report,
     fs::remove_all(out / folder);  // pages of students who are no longer there
     fs::create_directories(out / folder);
     for (const StudentResult& student : report.students) {
-      write(folder + "/" + file_name_of(student.student) + ending, make(report, student));
+      std::string name = folder;
+      name.append("/").append(file_name_of(student.student)).append(ending);
+      write(name, make(report, student));
     }
     written.push_back(folder + "/");
   };

@@ -150,7 +150,9 @@ std::vector<RuleBreak> check_source(std::string_view text, const std::string& fi
       if (problem.empty() && has_word(line, word)) problem = sentence;
     }
     if (!problem.empty()) {
-      broken.push_back({number, file + ":" + std::to_string(number) + ": " + problem});
+      std::string sentence = file;
+      sentence.append(":").append(std::to_string(number)).append(": ").append(problem);
+      broken.push_back({number, sentence});
     }
   }
   return broken;
@@ -174,9 +176,8 @@ std::vector<RuleBreak> check_depends(std::string_view depends,
     path.clear();
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] != ' ') {
-      path += text[i];
-    } else if (text[i] == '\\') {
+    const bool ends_here = i + 1 >= text.size() || text[i + 1] == ' ';
+    if (text[i] == '\\' && ends_here) {
       // An escaped blank belongs to the name; a line's end was a blank too, and ends it.
       const bool line_end = i + 2 < text.size() && text[i + 2] == ' ';
       if (line_end) {

@@ -63,7 +63,7 @@ class Table {
                    const std::string& value) {
     const toml::node* node = take(key);
     if (node == nullptr) return value;
-    const std::string given = node->value<std::string>().value_or("");
+    std::string given = node->value<std::string>().value_or("");
     for (const std::string& one : allowed) {
       if (given == one) return given;
     }

@@ -46,7 +46,7 @@ class Stripper {
   void step() {
     const char c = text_[at_];
     if (c == '\n') {
-      code_.append(static_cast<std::size_t>(owed_lines_ + 1), '\n');
+      code_.append(static_cast<std::size_t>(owed_lines_) + 1, '\n');
       owed_lines_ = 0;
       if (in_ == In::kLine || in_ == In::kText) in_ = In::kCode;
     } else if (in_ == In::kBlock && c == '*' && next() == '/') {
