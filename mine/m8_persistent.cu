@@ -268,8 +268,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int barrier = 1 + consumer;  // of the threads of this warpgroup
   const bool storer = thread % kWarpgroup == 0;
   RingPlace<STAGES> place;
-  float accumulators[GEMM1 ? 128 : MAX_TOKENS / 2];
-  uint32_t held[kHeld];  // a finished tile
+  float accumulators[GEMM1 ? 128 : MAX_TOKENS / 2] = {};
+  uint32_t held[kHeld] = {};  // a finished tile
   int4 held_tile = {};
   bool pending = false;
   int next_buffer = 0;
