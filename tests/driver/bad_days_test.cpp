@@ -336,11 +336,15 @@ TEST_F(BadDay, WatchNoticesASaveWithoutATerminal) {
       "./drill watch m2 --cpu >watch.txt </dev/null & pid=$!; sleep 4; echo '// saved' >>" +
       std::string(kMine) + "; sleep 6; kill -INT $pid; wait $pid; cat watch.txt; rm watch.txt");
   EXPECT_NE(watched.text.find("no keys here"), std::string::npos) << watched.text;
+  // A case that failed last is tried alone first, so that there may be more verdicts than rounds.
   std::size_t verdicts = 0;
+  std::size_t rounds = 0;
   for (const std::string& line : split_lines(watched.text)) {
     verdicts += line.rfind("PASS", 0) == 0 ? 1 : 0;
+    rounds += line.rfind("waiting for", 0) == 0 ? 1 : 0;
   }
-  EXPECT_EQ(verdicts, 2u) << watched.text;
+  EXPECT_GE(verdicts, 2u) << watched.text;
+  EXPECT_EQ(rounds, 2u) << watched.text;
 }
 
 }  // namespace
