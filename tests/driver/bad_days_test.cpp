@@ -124,12 +124,12 @@ TEST_F(BadDay, FullDisk) {
 // Each makes the command build much anew: all of them only where DRILL_LONG is set.
 TEST_F(BadDay, HalfDeletedBuildTree) {
   std::vector<const char*> losses = {
-      "rm -r build/cpu/runners",
       "rm build/cpu/m2_grouped_gemm.mine.hash build/cpu/*.log build/cpu/.lock"};
   if (std::getenv("DRILL_LONG") != nullptr) {
-    losses.insert(losses.end(), {"rm -r build/cpu/CMakeFiles", "rm build/cpu/CMakeCache.txt",
-                                 "rm -r build/cpu/CMakeFiles/rules.ninja",
-                                 "rm build/host/.ninja_deps build/host/.ninja_log"});
+    losses.insert(losses.end(),
+                  {"rm -r build/cpu/runners", "rm -r build/cpu/CMakeFiles",
+                   "rm build/cpu/CMakeCache.txt", "rm -r build/cpu/CMakeFiles/rules.ninja",
+                   "rm build/host/.ninja_deps build/host/.ninja_log"});
   }
   for (const char* remove : losses) {
     shell(remove);
