@@ -30,6 +30,9 @@ class CheatTest : public testing::Test {
   void TestBody() override {
     const Json& stage = results[cheat_.name];
     ASSERT_TRUE(stage.is_object()) << "was not graded";
+    SCOPED_TRACE("build " + stage["build_seconds"].dump() + " s, test " +
+                 stage["test_seconds"].dump() + " s, attempts " + stage["attempts"].dump() + ", " +
+                 stage["verdict"].dump() + ": " + stage["output"].dump().substr(0, 400));
     EXPECT_EQ(stage["verdict"].get<std::string>(), cheat_.expect) << stage["message"];
     const std::string message = stage["message"];
     std::string found = message + "\n" + stage["compiler"].get<std::string>();

@@ -164,7 +164,11 @@ Verdict Suite::probe(const Step& failed,
                      const Call& call,
                      Verdict verdict,
                      const Attempt& attempt) {
-  const bool unnamed = verdict.code.empty() || verdict.code == kOutOfBounds.code;
+  // Nothing written after a step that passed: why comes from what was called before, not from the
+  // missing values.
+  const bool later = failed.data > 0 || failed.kind == protocol::Kind::kReplay;
+  const bool unnamed = verdict.code.empty() || verdict.code == kOutOfBounds.code ||
+                       (verdict.nothing_written && later);
   if (!unnamed || (verdict.state != State::kWrong && verdict.state != State::kCrash))
     return verdict;
   const int deaths = deaths_;
@@ -177,6 +181,11 @@ Verdict Suite::probe(const Step& failed,
     return again(step, zero_workspace).pass();
   };
   const auto named = [&](const Mistake& mistake, const char* seen) {
+    if (!verdict.code.empty() && verdict.nothing_written) {  // another's place
+      verdict.region.clear();
+      verdict.note.clear();
+      verdict.also.clear();
+    }
     verdict.code = mistake.code;
     verdict.sentence = mistake.sentence;
     verdict.evidence.emplace_back(seen);

@@ -218,9 +218,11 @@ Verdict run_step(const StageCase<Problem>& stage_case, const Step& step, bool ze
   }
   const bool failed = verdict.state == State::kWrong || verdict.state == State::kCrash ||
                       verdict.state == State::kHang;
+  const bool nothing_written = replied && answer.after == images.bytes;
   if (failed && stage_case.explain) {
     verdict = stage_case.explain(problem, replied ? &outputs : nullptr, verdict);
   }
+  verdict.nothing_written = failed && nothing_written;
   if (look_options().trace && stage_case.trace && !stage_case.refused) {
     const bool complete = replied && verdict.state != State::kTodo;
     note_trace(stage_case.trace(problem, complete ? &outputs : nullptr, look_options().place));

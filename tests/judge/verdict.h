@@ -36,6 +36,7 @@ struct Verdict {
   std::vector<std::string> evidence;  // what was seen
   std::string fault;                  // the emulator's report
   std::vector<std::string> todo;      // blanks that the case reached
+  bool nothing_written = false;       // every buffer is as it was before the call
   // Code OOB: bytes changed at these distances behind the end of a buffer (negative: before its
   // start).
   std::string outside_of;
