@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
+#include <mutex>
+#include <thread>
 
 #include "driver/gtest_count.h"
 #include "driver/repeats.h"
@@ -19,6 +23,13 @@ namespace {
 
 constexpr double kProgramLimitSeconds = 300;
 
+// What one part of the self-test found.
+struct Finding {
+  std::string what;
+  Tally tally;
+  std::string details;
+};
+
 class SelfTest {
  public:
   SelfTest(const Course& course, bool long_set) : course_(course), long_(long_set) {}
@@ -29,25 +40,38 @@ class SelfTest {
   using Clock = std::chrono::steady_clock;
 
   // One line per step, with the time since the start; details of failures below it.
-  void step(const std::string& what, const Tally& tally, const std::string& details = "");
+  void step(const Finding& finding);
+  void step(const std::string& what, const Tally& tally, const std::string& details = "") {
+    step(Finding{what, tally, details});
+  }
+  void show(const std::string& what);
   void build_tree(const std::string& tree);
   void check_skeletons();
-  void run_program(const std::filesystem::path& program);
-  void run_programs();
-  void run_solution(const Stage& stage, const Backend& backend);
-  void run_skeleton(const Stage& stage);
-  void run_repeats(const Stage& stage, const Backend& backend);
+  std::vector<std::filesystem::path> programs() const;
+  Finding run_program(const std::filesystem::path& program);
+  void run_on_emulator();
+  Finding run_solution(const Stage& stage, const Backend& backend);
+  Finding run_skeleton(const Stage& stage);
+  Finding run_repeats(const Stage& stage, const Backend& backend);
   TestRun run_side(const Stage& stage, const Backend& backend, const std::string& side);
   void check_cuda();
 
   const Course& course_;
   bool long_;
   Clock::time_point start_ = Clock::now();
+  std::mutex terminal_;  // guards what follows
   StatusLine status_;
   Tally total_;
 };
 
-void SelfTest::step(const std::string& what, const Tally& tally, const std::string& details) {
+void SelfTest::show(const std::string& what) {
+  const std::lock_guard<std::mutex> lock(terminal_);
+  status_.show(what);
+}
+
+void SelfTest::step(const Finding& finding) {
+  const std::lock_guard<std::mutex> lock(terminal_);
+  const Tally& tally = finding.tally;
   status_.clear();
   total_.add(tally);
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
@@ -55,12 +79,12 @@ void SelfTest::step(const std::string& what, const Tally& tally, const std::stri
   std::snprintf(time, sizeof time, "[%4.0f s] ", elapsed);
   std::string result;
   if (tally.passed + tally.failed + tally.skipped > 0) result = ": " + tally.text();
-  say(time + what + result + "\n" + details);
+  say(time + finding.what + result + "\n" + finding.details);
 }
 
 // The learner's own file may be broken: only what else fails to build counts.
 void SelfTest::build_tree(const std::string& tree) {
-  status_.show("building build/" + tree);
+  show("building build/" + tree);
   const Build configured = configure_tree(course_, tree, Backend());
   if (!configured.done) {
     step("configure build/" + tree, {0, 1, 0}, configured.compiler_text);
@@ -97,9 +121,9 @@ void SelfTest::check_skeletons() {
   }
 }
 
-void SelfTest::run_program(const std::filesystem::path& program) {
+Finding SelfTest::run_program(const std::filesystem::path& program) {
   const std::string name = program.lexically_relative(course_.root).string();
-  status_.show(name);
+  show(name);
   Command command;
   command.arguments = {program};
   command.environment = {"GTEST_COLOR=no", "DRILL_ROOT=" + course_.root.string()};
@@ -114,15 +138,15 @@ void SelfTest::run_program(const std::filesystem::path& program) {
   for (const std::string& failure : result.failures) details += "  failed: " + failure + "\n";
   if (result.tally.failed > 0) details += outcome.output;
   if (outcome.timed_out) details += "  ended after " + seconds_text(kProgramLimitSeconds) + "\n";
-  step(name, result.tally, details);
+  return {name, result.tally, details};
 }
 
-void SelfTest::run_programs() {
+std::vector<std::filesystem::path> SelfTest::programs() const {
   const std::filesystem::path host = course_.tree("host") / "tests";
-  std::vector<std::filesystem::path> programs{host / "driver_test", host / "judge_test",
-                                              host / "bench_test"};
+  std::vector<std::filesystem::path> found{host / "driver_test", host / "judge_test",
+                                           host / "bench_test"};
   std::error_code ignored;
-  if (!std::filesystem::exists(programs[0], ignored)) programs.erase(programs.begin());  // a class
+  if (!std::filesystem::exists(found[0], ignored)) found.erase(found.begin());  // a class
   const std::filesystem::path tests = course_.tree("cpu") / "tests";
   for (std::filesystem::recursive_directory_iterator entry(tests, ignored), end; entry != end;
        entry.increment(ignored)) {
@@ -130,11 +154,36 @@ void SelfTest::run_programs() {
     if (path.filename() == "CMakeFiles") entry.disable_recursion_pending();
     if (entry->is_regular_file(ignored) && path.extension().empty() &&
         access(path.c_str(), X_OK) == 0) {
-      programs.push_back(path);
+      found.push_back(path);
     }
   }
-  std::sort(programs.begin(), programs.end());
-  for (const std::filesystem::path& program : programs) run_program(program);
+  std::sort(found.rbegin(), found.rend());  // those of the host take longest: first
+  return found;
+}
+
+// All programs and stages, one on each core; lines come as they end.
+void SelfTest::run_on_emulator() {
+  std::vector<std::function<void()>> tasks;
+  for (const std::filesystem::path& program : programs()) {
+    tasks.emplace_back([this, program] { step(run_program(program)); });
+  }
+  // The later stages take longest: first.
+  for (auto stage = std::rbegin(kStages); stage != std::rend(kStages); ++stage) {
+    tasks.emplace_back([this, stage] {  // in turn: they write the same report
+      step(run_solution(*stage, Backend()));
+      step(run_skeleton(*stage));
+      step(run_repeats(*stage, Backend()));
+    });
+  }
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < tasks.size(); i = next++) tasks[i]();
+  };
+  std::vector<std::future<void>> workers;
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < cores; ++i) workers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& worker : workers) worker.wait();
+  for (std::future<void>& worker : workers) worker.get();  // Ctrl-C comes out here
 }
 
 TestRun SelfTest::run_side(const Stage& stage, const Backend& backend, const std::string& side) {
@@ -142,11 +191,11 @@ TestRun SelfTest::run_side(const Stage& stage, const Backend& backend, const std
   options.side = side;
   options.full = true;
   return run_tests(course_, stage, backend, options, [&](const CaseRecord& one) {
-    status_.show(std::string(stage.id) + " " + side + "  " + one.name);
+    show(std::string(stage.id) + " " + side + "  " + one.name);
   });
 }
 
-void SelfTest::run_solution(const Stage& stage, const Backend& backend) {
+Finding SelfTest::run_solution(const Stage& stage, const Backend& backend) {
   const TestRun run = run_side(stage, backend, "solution");
   Tally tally;
   std::string details;
@@ -166,10 +215,10 @@ void SelfTest::run_solution(const Stage& stage, const Backend& backend) {
     details += "  " + run.fault + "; see " + run.log.string() + "\n";
   }
   const char* where = backend.cuda ? "on the GPU" : "on the emulator";
-  step(std::string(stage.id) + " solution, every case, " + where, tally, details);
+  return {std::string(stage.id) + " solution, every case, " + where, tally, details};
 }
 
-void SelfTest::run_skeleton(const Stage& stage) {
+Finding SelfTest::run_skeleton(const Stage& stage) {
   Backend emulator;
   const TestRun run = run_side(stage, emulator, "skeleton");
   Tally tally;
@@ -188,17 +237,17 @@ void SelfTest::run_skeleton(const Stage& stage) {
     ++tally.failed;
     details += std::string("  is not TODO but ") + word_of(run.verdict) + ". " + run.fault + "\n";
   }
-  step(std::string(stage.id) + " skeleton, every case, is TODO", tally, details);
+  return {std::string(stage.id) + " skeleton, every case, is TODO", tally, details};
 }
 
-void SelfTest::run_repeats(const Stage& stage, const Backend& backend) {
+Finding SelfTest::run_repeats(const Stage& stage, const Backend& backend) {
   const Repeats repeats = check_repeats(
       course_, stage, backend, long_,
-      [&](const std::string& what) { status_.show(std::string(stage.id) + " solution  " + what); });
+      [&](const std::string& what) { show(std::string(stage.id) + " solution  " + what); });
   const char* where = backend.cuda ? "on the GPU" : "on the emulator";
-  step(std::string(stage.id) + (long_ ? " full set" : " quick set") +
-           " five times and shuffled, the same " + where,
-       repeats.tally, repeats.details);
+  return {std::string(stage.id) + (long_ ? " full set" : " quick set") +
+              " five times and shuffled, the same " + where,
+          repeats.tally, repeats.details};
 }
 
 // With a toolkit everything must compile for CUDA; with a GPU too, the solutions must pass on it.
@@ -211,14 +260,14 @@ void SelfTest::check_cuda() {
   const bool has_gpu = machine.gpu.has_value();
   if (!has_gpu) machine.gpu = Gpu{"", "9.0"};  // what every stage can be compiled for
   const Backend backend = choose_backend(Wish::kAny, machine);
-  status_.show("configuring build/cuda");
+  show("configuring build/cuda");
   const Build configured = configure_tree(course_, "cuda", backend);
   if (!configured.done) {
     step("configure build/cuda", {0, 1, 0}, configured.compiler_text);
     return;
   }
   for (const Stage& stage : kStages) {
-    status_.show("compiling " + std::string(stage.id) + " for CUDA");
+    show("compiling " + std::string(stage.id) + " for CUDA");
     const std::string stem = stage.stem;
     const std::string refusal =
         refuse_backend(backend, stage.capability, "drill " + std::string(stage.id));
@@ -231,8 +280,8 @@ void SelfTest::check_cuda() {
     step(std::string(stage.id) + " compiles for sm_" + backend.architecture,
          build.done ? Tally{1, 0, 0} : Tally{0, 1, 0}, build.done ? "" : build.compiler_text);
     if (!build.done || !has_gpu) continue;
-    run_solution(stage, backend);
-    run_repeats(stage, backend);
+    step(run_solution(stage, backend));
+    step(run_repeats(stage, backend));
   }
   if (!has_gpu) step("GPU: none here, no solution ran on one", {0, 0, 1});
 }
@@ -241,12 +290,7 @@ int SelfTest::run() {
   restore_missing_files(course_);
   for (const char* tree : {"host", "cpu"}) build_tree(tree);
   check_skeletons();
-  run_programs();
-  for (const Stage& stage : kStages) {
-    run_solution(stage, Backend());
-    run_skeleton(stage);
-    run_repeats(stage, Backend());
-  }
+  run_on_emulator();
   check_cuda();
   say(total_.text() + "\n");
   return total_.failed == 0 ? 0 : static_cast<int>(Verdict::kWrong);
