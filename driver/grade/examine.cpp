@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using driver::CaseState;
 
 constexpr int kFaultRetries = 2;
-constexpr int kHangRetries = 1;
+constexpr int kOddRetries = 1;  // of crashes and hangs: a busy machine may have caused them
 constexpr std::uint64_t kRunnerFileBytes = 16u << 20;
 constexpr std::size_t kKeptOutput = 4 * 1024;
 constexpr double kBenchSeconds = 600;
@@ -264,8 +264,8 @@ StageResult Examiner::examine(const Stage& stage,
   if (backend_.cuda) one_at_a_time.lock();
 
   StageResult result;
-  bool hung = false;
-  for (int faults = 0, hangs = 0, attempt = 1;; ++attempt) {
+  bool odd = false;
+  for (int faults = 0, odds = 0, attempt = 1;; ++attempt) {
     result = run_once(stage, launcher, side, folder, worker);
     result.attempts = attempt;
     const bool started = !result.cases.empty() && result.cases.front().name != "start";
@@ -276,13 +276,14 @@ StageResult Examiner::examine(const Stage& stage,
       result.sentence = "the test program did not judge every case";
     }
     if (result.mark == Mark::kFault && faults++ < kFaultRetries) continue;
-    if (result.mark == Mark::kHang && hangs++ < kHangRetries) {
-      hung = true;
+    const bool died = result.mark == Mark::kHang || result.mark == Mark::kCrash;
+    if (died && odds++ < kOddRetries) {
+      odd = true;
       continue;
     }
     break;
   }
-  result.flaky = hung && result.mark != Mark::kHang;
+  result.flaky = odd && result.mark != Mark::kHang && result.mark != Mark::kCrash;
   resolve_faults(result, runner, folder, worker);
   const bool timed = backend_.cuda && scheme_.performance_share > 0 && side == "mine";
   if (timed && result.mark == Mark::kPass) result.timing = time(stage, launcher, folder);
