@@ -257,7 +257,7 @@ judge::StageCase<LayerProblem> layer_stage_case(const LayerCase& c) {
   return stage_case;
 }
 
-judge::FuzzTarget random_layers() {
+judge::FuzzTarget random_layers(const LayerStageCase& stage_case_of) {
   return {"layer",
           {{"T", 0, 50},
            {"E", 1, 30},
@@ -267,7 +267,7 @@ judge::FuzzTarget random_layers() {
            {"renormalize", 0, 1},
            {"data", 0, 3},
            {"broken", 0, 4, true}},
-          [](const std::string& name, const std::vector<int>& g) {
+          [stage_case_of](const std::string& name, const std::vector<int>& g) {
             constexpr LayerData kData[] = {LayerData::kNormal, LayerData::kSpread,
                                            LayerData::kNanLogits, LayerData::kOneHot};
             LayerCase c = {"fuzz",     judge::kept(name.substr(5)),
@@ -280,7 +280,7 @@ judge::FuzzTarget random_layers() {
             if (g[7] == 2) c.intermediate_size += 4;
             if (g[7] == 3) c.top_k = c.num_experts + 1;
             if (g[7] == 4) c.missing_bytes = 1;
-            return judge::judge_case(layer_stage_case(c));
+            return judge::judge_case(stage_case_of(c));
           }};
 }
 

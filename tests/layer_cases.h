@@ -2,6 +2,7 @@
 // mix of stages: the cases, and how an output is judged.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,11 @@ inline constexpr double kLayerSlack = 4e-2;
 std::vector<LayerCase> layer_cases_of(const std::string& group);
 oracle::LayerProblem make_layer(const LayerCase& c, uint64_t seed);
 
-// Layers of random sizes, for stages with one.
-judge::FuzzTarget random_layers();
-
 // To be run with judge::run_case. Asks the runner for the size of the workspace.
 judge::StageCase<oracle::LayerProblem> layer_stage_case(const LayerCase& c);
+
+// Layers of random sizes, for stages with one.
+using LayerStageCase = std::function<judge::StageCase<oracle::LayerProblem>(const LayerCase&)>;
+judge::FuzzTarget random_layers(const LayerStageCase& stage_case_of = layer_stage_case);
 
 }  // namespace moe

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "judge/compare.h"
+#include "judge/fuzz.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "m3_weighted_epilogue_oracle.h"
@@ -107,21 +108,24 @@ std::vector<std::string> trace_gemm(const SortedProblem& p,
                           place);
 }
 
-class M7Gemm : public testing::TestWithParam<GemmCase> {};
-
-TEST_P(M7Gemm, MultipliesSortedRows) {
-  const GemmCase& c = GetParam();
+judge::StageCase<SortedProblem> stage_case_of(const GemmCase& c) {
   judge::StageCase<SortedProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
   stage_case.shape = shape_of(sizes_of(c));
   stage_case.refused = c.twist == Twist::kRefused;
   stage_case.gpu_only = c.twist == Twist::kGpuOnly;
-  stage_case.make = [&](uint64_t seed) { return make_problem(c, seed); };
+  stage_case.make = [c](uint64_t seed) { return make_problem(c, seed); };
   stage_case.call = call_gemm;
   stage_case.judge = judge_gemm;
   stage_case.explain = explain_fault;
   stage_case.trace = trace_gemm;
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+class M7Gemm : public testing::TestWithParam<GemmCase> {};
+
+TEST_P(M7Gemm, MultipliesSortedRows) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 // ---- SiLU: gates that a row picks from a table, up 1, 2 or -1. A token is one unit vector, so the
@@ -349,6 +353,41 @@ INSTANTIATE_TEST_SUITE_P(random, M7Gemm, testing::ValuesIn(in_group("random")), 
 INSTANTIATE_TEST_SUITE_P(refused, M7Gemm, testing::ValuesIn(in_group("refused")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(far, M7FarOffsets, testing::ValuesIn(kFarCases), name_of_case);
 
+// ---- Random cases
+
+judge::CaseResult run_random(const std::string& name, const std::vector<int>& g) {
+  // Rows of GEMM2 that are positive only are a matter of its sums; GEMM1 takes the other three.
+  constexpr Data kGemm1Data[] = {Data::kExact, Data::kNormal, Data::kSpread, Data::kExact};
+  const bool is_gemm1 = g[0] == 0;
+  GemmCase c = {"fuzz",
+                judge::kept(name.substr(5)),
+                is_gemm1,
+                g[1],
+                g[2],
+                std::max(g[2], g[3]),
+                8 * g[4],
+                8 * g[5],
+                kRandomLoads[g[6]],
+                is_gemm1 ? kGemm1Data[g[7]] : static_cast<Data>(g[7])};
+  if (g[8] > 0) c.twist = Twist::kRefused;
+  if (g[8] == 1) c.hidden_size += 4;
+  if (g[8] == 2) c.intermediate_size += 4;
+  if (g[8] == 3) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+  return judge::judge_case(stage_case_of(c));
+}
+
+const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
+                                                        {{"gemm", 0, 1},
+                                                         {"T", 0, 300},
+                                                         {"K", 1, 8},
+                                                         {"E", 1, 20},
+                                                         {"H/8", 1, 40},
+                                                         {"I/8", 1, 40},
+                                                         {"load", 0, kNumRandomLoads - 1},
+                                                         {"data", 0, 3},
+                                                         {"broken", 0, 3, true}},
+                                                        run_random}};
+
 }  // namespace
 }  // namespace moe
 
@@ -357,7 +396,7 @@ int main(int argc, char** argv) {
       argc, argv, "m7_warp_specialized",
       {"m7.silu", "m7.barriers", "m7.gather_rows", "m7.produce", "m7.gather", "m7.last",
        "m7.store_slab", "m7.consume", "m7.release", "m7.next_tile", "m7.mainloop", "m7.pack"},
-      {}, [] {
+      moe::kRandomTargets, [] {
         moe::bugs::sorted_models();
         moe::bugs::mistake_of_fault("");
       });

@@ -91,10 +91,8 @@ Verdict judge_exact(const LayerProblem& p, const std::vector<Bf16>& out) {
   return {};
 }
 
-class M8Layer : public testing::TestWithParam<LayerCase> {};
-
-TEST_P(M8Layer, GoesFromLogitsToOutput) {
-  auto stage_case = layer_stage_case(GetParam());
+judge::StageCase<LayerProblem> stage_case_of(const LayerCase& c) {
+  auto stage_case = layer_stage_case(c);
   const auto judge_layer = stage_case.judge;
   stage_case.judge = [judge_layer](const LayerProblem& p, const Outputs& outputs) {
     LayerProblem inexact = p;
@@ -107,7 +105,13 @@ TEST_P(M8Layer, GoesFromLogitsToOutput) {
   stage_case.explain = [](const LayerProblem&, const Outputs*, const Verdict& verdict) {
     return bugs::explain_persistent_fault(verdict);
   };
-  judge::run_case(stage_case);
+  return stage_case;
+}
+
+class M8Layer : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(M8Layer, GoesFromLogitsToOutput) {
+  judge::run_case(stage_case_of(GetParam()));
 }
 
 std::vector<LayerCase> cases_of(const std::string& group) {
@@ -134,5 +138,6 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m8_persistent",
       {"m8.reset", "m8.totals", "m8.cut", "m8.place", "m8.tile_of", "m8.await_rows", "m8.next_tile",
-       "m8.store", "m8.report", "m8.half_tile", "m8.multiply", "m8.combine", "m8.launches"});
+       "m8.store", "m8.report", "m8.half_tile", "m8.multiply", "m8.combine", "m8.launches"},
+      {moe::random_layers(moe::stage_case_of)});
 }
