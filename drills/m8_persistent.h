@@ -18,8 +18,8 @@
 // each, (tokens, first row) = (16, 0), (16, 16), (16, 32), at every 128 columns of h and of y.
 //
 // Cost: 6 * T*K * H * I FLOPs on real rows. Bytes, at least: 2 * (2 * T*H + 3 * E' * H * I), E'
-// being the experts that somebody chose; h and y are written and read besides, 4 * T*K * (H + I),
-// and mostly stay in L2.
+// being the experts that somebody chose; h and y are written and read besides, 4 * T*K * (H + I)
+// together, most of it through L2 where that is larger than they are.
 //
 // Files: the contract here; given are drills/m8_persistent.routing.h (the workspace, m1's route),
 // drills/m8_persistent.place.h (the frame of place) and drills/m8_persistent.tiles.h (what a block

@@ -263,11 +263,11 @@ __global__ void __launch_bounds__(kThreads, 1)
           }
           cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
         }
-        // Thread 0 fetches the number of the next tile. `dealt` rounds are dealt out: tile
-        // blockIdx.x
-        // + round * step is this block's; all later numbers go to who asks first. The answer takes
-        // a microsecond, so ask behind the copies of turn 0 and look two turns later. p.claim is 1:
-        // of a constant nvcc makes one atomicAdd for the warp, and waits for it at once.
+        // Thread 0 fetches the number of the next tile. `dealt` rounds are dealt out, in each of
+        // which tile blockIdx.x + round * step is this block's; all later numbers go to who asks
+        // first. The answer takes a microsecond, so ask behind the copies of turn 0 and look two
+        // turns later. p.claim is 1: of a constant nvcc makes one atomicAdd for the warp, and waits
+        // for it at once.
         if (turn == 0 && thread == 0) {
           ++round;
           // BEGIN m8.next_tile

@@ -121,7 +121,8 @@ TEST_F(BadDay, FullDisk) {
   expect_passes();
 }
 
-// Each makes the command build much anew: all of them only where DRILL_LONG is set.
+// Each makes the command build much anew: all of them only in `drill selftest --long`, which sets
+// DRILL_LONG.
 TEST_F(BadDay, HalfDeletedBuildTree) {
   std::vector<const char*> losses = {
       "rm build/cpu/m2_grouped_gemm.mine.hash build/cpu/*.log build/cpu/.lock"};
