@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    moe::grade::make_class(argv[1], argv[2], std::atoi(argv[3]));
+    // zip and git run in other folders.
+    moe::grade::make_class(argv[1], std::filesystem::absolute(argv[2]), std::atoi(argv[3]));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "class_of_students: %s\n", error.what());
     return 1;
