@@ -93,9 +93,9 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   // END m2.gather
   const __nv_bfloat16* w_expert = p.w + static_cast<int64_t>(expert) * p.n * p.depth;
 
-  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. Padding
-  // rows and chunks behind column D or row N of W arrive as zeros: cp_async16's last argument (with
-  // a legal address: the start of the array). Rows behind the tile of A have no place: no copy.
+  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. What
+  // is padding, behind column D or behind row N of W arrives as zeros: cp_async16's last argument
+  // (with a legal address: the start of the array). Rows behind A's tile have no place: no copy.
   const auto load_tiles = [&](int stage, int k0) {
     // BEGIN m2.load
     // about 16 lines
