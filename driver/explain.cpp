@@ -76,10 +76,27 @@ std::string emulator_death(const Course& course, const std::string& code) {
   return {};
 }
 
-void say_mistake(const Mistake& mistake, const Stage* stage, const Paint& paint) {
+// Where to look for a mistake that any stage can make: "| RACE | between ... |" of testing.md.
+std::string place_of_general(const Course& course, const std::string& code) {
+  const std::string table = "| code | where to look |";
+  const std::string page = read_file(course.root / "content/testing.md");
+  const std::size_t start = page.find(table);
+  const std::string row = "\n| " + code + " | ";
+  const std::size_t at = start == std::string::npos ? start : page.find(row, start);
+  if (at == std::string::npos) return {};
+  const std::size_t from = at + row.size();
+  return page.substr(from, page.find(" |\n", from) - from);
+}
+
+void say_mistake(const Course& course,
+                 const Mistake& mistake,
+                 const Stage* stage,
+                 const Paint& paint) {
   say(paint.strong(mistake.code) + "\n");
   say(wrapped("  ", mistake.sentence));
   if (stage == nullptr) {
+    const std::string place = place_of_general(course, mistake.code);
+    if (!place.empty()) say(wrapped("  look    ", place));
     say("  notes   content/testing.md\n");
     return;
   }
@@ -122,7 +139,7 @@ int explain_code(const Course& course, const std::string& code) {
     codes.push_back(upper(mistake.code));
     if (codes.back() != wanted) continue;
     found = true;
-    say_mistake(mistake, stage, paint);
+    say_mistake(course, mistake, stage, paint);
   }
   if (found) return 0;
   const std::string near = nearest(code, codes, 1 + code.size() / 3);

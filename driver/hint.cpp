@@ -108,10 +108,14 @@ int Hint::run() {
     if (!options_.region.empty()) {
       return say_regions(id + " has no region " + shell_quoted(options_.region) + ". It has:");
     }
-    if (last_ && last_->failure() != nullptr) {
-      return say_regions(
-          "the last run was wrong, but in no way that is known. Look at it first (drill " + id +
-          " --map, drill " + id + " --print 0,0); then choose the region:");
+    const CaseRecord* failure = last_ ? last_->failure() : nullptr;
+    if (failure != nullptr) {
+      const std::string found = failure->code.empty()
+                                    ? "the last run was wrong, but in no way that is known"
+                                    : "the last run says " + failure->code + " (drill explain " +
+                                          failure->code + "), which is a mistake of no one region";
+      return say_regions(found + ". Look at it first (drill " + id + " --map, drill " + id +
+                         " --print 0,0); then choose the region:");
     }
     return say_regions("no region of " + id + " is blank and no run has failed. Choose one:");
   }

@@ -201,10 +201,14 @@ std::string make_skeleton(std::string_view solution,
   for (const Region& region : regions) {
     if (region.given) continue;
     const std::size_t begin = static_cast<std::size_t>(region.begin_line);
-    copy_up_to(begin);  // the BEGIN marker is the last line copied
-    const std::string_view marker = lines[begin - 1];
-    skeleton += blank_body(region, marker.substr(0, marker.find("//")));
+    copy_up_to(begin - 1);
     index = static_cast<std::size_t>(region.end_line) - 1;
+    // clang-format moves a BEGIN in front of `#pragma` to the left; the END stands where both
+    // belong.
+    const std::string_view indent = lines[index].substr(0, lines[index].find("//"));
+    const std::string_view marker = lines[begin - 1];
+    skeleton += std::string(indent) + std::string(marker.substr(marker.find("//"))) + "\n";
+    skeleton += blank_body(region, indent);
   }
   copy_up_to(lines.size());
   return skeleton;

@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(int32_t* topk_ids,
   for (int slot = 0; slot < top_k; ++slot) {
     // The expert with the largest key, and of equal keys the lowest id; then strike it out
     // (kTaken), so that the next slot finds the next one. __reduce_max_sync and __reduce_min_sync
-    // combine a value of all 32 lanes. Lane `slot` keeps the expert in my_id and its key in my_key.
+    // give all 32 lanes the extreme of their values. Lane `slot` keeps both: my_id, my_key.
     // BEGIN m1.topk
     // about 18 lines
     DRILL_TODO("m1.topk");

@@ -101,9 +101,9 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   // END m2.gather
   const __nv_bfloat16* w_expert = p.w + static_cast<int64_t>(expert) * p.n * p.depth;
 
-  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. Chunks
-  // of padding rows, behind column D or behind row N of W arrive as zeros: cp_async16's last
-  // argument. (The address must be a legal one even then: use the start of the array.)
+  // Starts the copies of columns k0 .. k0 + BLOCK_K - 1 of A and W into ring buffer `stage`. What
+  // is padding, behind column D or behind row N of W arrives as zeros: cp_async16's last argument
+  // (with a legal address: the start of the array). Rows behind A's tile have no place: no copy.
   const auto load_tiles = [&](int stage, int k0) {
     // BEGIN m2.load
     const int k = k0 + my_k;
@@ -157,11 +157,11 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
     // END m2.multiply
   };
 
-  // Run the ring: STAGES - 1 loads are under way before the first product. Every turn commits one
-  // group, an empty one at the end too, so that "all but STAGES - 2 groups" always means "the tile
-  // of this turn has arrived". One barrier a turn is enough: it says both that everybody's copies
-  // of this tile are there and that everybody has finished with the buffer that the next load
-  // overwrites.
+  // Run the ring: STAGES - 1 loads are under way before the first product. Only tiles below `turns`
+  // are loaded, but every turn commits one group, an empty one too, so that "all but STAGES - 2
+  // groups" always means "the tile of this turn has arrived". One barrier a turn is enough: it says
+  // both that everybody's copies of this tile are there and that everybody has finished with the
+  // buffer that the next load overwrites.
   const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
   // BEGIN m2.mainloop
   for (int turn = 0; turn < STAGES - 1; ++turn) {

@@ -397,6 +397,9 @@ std::vector<RouteModel> make_route_models() {
 
 }  // namespace
 
+const judge::Mistake kNanWeight = {"M1-WEIGHT-NAN", "m1.weights", "weights",
+                                   "A weight is NaN. Lanes without a slot and NaN logits weigh 0, "
+                                   "and a sum of 0 divides nothing."};
 const judge::Mistake kUnrouted = {
     "M1-UNROUTED", "m1.count", "count",
     "Ids outside [0, E) are not routed: skip them, do not count with them."};

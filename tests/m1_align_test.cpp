@@ -208,6 +208,17 @@ oracle::Alignment alignment_of(const Outputs& outputs) {
   return {outputs.values<int32_t>(0), outputs.values<int32_t>(1), outputs.values<int32_t>(2)[0]};
 }
 
+// No known mistake, but only one region can make it.
+Verdict wrong_in(const char* region,
+                 const char* note,
+                 const char* sentence,
+                 const std::vector<std::string>& evidence) {
+  Verdict verdict = judge::wrong(sentence, evidence);
+  verdict.region = region;
+  verdict.note = note;
+  return verdict;
+}
+
 Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
   oracle::Alignment got = alignment_of(outputs);
   const auto want = canonical(
@@ -230,8 +241,13 @@ Verdict judge_align(const AlignProblem& p, const Outputs& outputs) {
     if (explains(got, want, canonical(model.output(p), p.block_m)))
       mistakes.push_back(model.mistake);
   }
-  return mistakes.empty() ? judge::wrong("The alignment is wrong.", evidence)
-                          : judge::wrong(mistakes, evidence);
+  if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
+  if (got.num_tokens_post_padded == want.num_tokens_post_padded &&
+      got.expert_ids == want.expert_ids) {
+    return wrong_in("m1.scatter", "scatter", "The blocks are right, the ids in them are not.",
+                    evidence);
+  }
+  return judge::wrong("The alignment is wrong.", evidence);
 }
 
 // The order of ids inside an expert may differ from run to run; nothing else may.
@@ -451,9 +467,12 @@ Verdict judge_route(const RouteProblem& p, const Outputs& outputs) {
     if (share.names_it()) mistakes.push_back(model.mistake);
   }
   if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
-  const char* what = wrong_ids == 0 ? "The chosen experts are right, their weights are not."
-                                    : "Wrong experts are chosen.";
-  return judge::wrong(what, evidence);
+  const bool nan =
+      std::any_of(weights.begin(), weights.end(), [](float w) { return std::isnan(w); });
+  if (wrong_ids == 0 && nan) return judge::wrong(bugs::kNanWeight, evidence);
+  return wrong_ids == 0 ? wrong_in("m1.weights", "weights",
+                                   "The chosen experts are right, their weights are not.", evidence)
+                        : wrong_in("m1.topk", "top-k", "Wrong experts are chosen.", evidence);
 }
 
 class M1Route : public testing::TestWithParam<RouteCase> {};

@@ -71,15 +71,15 @@ std::string code_pane(const Book& book, const Stage& stage) {
   const std::vector<Tab> tabs{{"mine", source_name(stage, "mine")},
                               {"solution", source_name(stage, "solution")},
                               {"contract", "drills/" + stem + ".h"}};
-  std::string html = "<aside id=\"code\" aria-label=\"Code\">\n" + verdict_html(book, stage) +
-                     "<div role=\"tablist\" aria-label=\"Files\">";
+  std::string html = "<aside id=\"code\" aria-label=\"Code\">\n<div class=\"bar\">" +
+                     verdict_html(book, stage) + "<div role=\"tablist\" aria-label=\"Files\">";
   for (const Tab& tab : tabs) {
     const bool first = tab.name == "mine";
     html += "<button role=\"tab\" id=\"tab-" + tab.name + "\" aria-controls=\"panel-" + tab.name +
             "\" aria-selected=\"" + (first ? "true" : "false") + "\" tabindex=\"" +
             (first ? "0" : "-1") + "\">" + tab.name + "</button>";
   }
-  html += "</div>\n<p id=\"spoken\" aria-live=\"polite\"></p>\n";
+  html += "</div>\n<p id=\"spoken\" aria-live=\"polite\"></p></div>\n";
   for (const Tab& tab : tabs) {
     html += "<div role=\"tabpanel\" id=\"panel-" + tab.name + "\" aria-labelledby=\"tab-" +
             tab.name + "\"" + (tab.name == "mine" ? "" : " hidden") + "><p class=\"file\">" +

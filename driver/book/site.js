@@ -20,6 +20,10 @@ document.getElementById("theme").addEventListener("click", () => {
   try { localStorage.setItem("drill-theme", root.dataset.theme); } catch (ignored) { /* private */ }
 });
 
+// On a phone the names of the pages stand in one line that scrolls.
+const here = document.querySelector("nav [aria-current]");
+if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
+
 // ---- tabs
 
 const tabs = [...document.querySelectorAll("[role=tab]")];

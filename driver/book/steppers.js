@@ -143,6 +143,8 @@ function loadsOf(order, panels) {
   return loads;
 }
 
+const panelBytes = 128 * 2048 * 2;  // of GEMM1 on the main shape
+
 function orderSlider(figure) {
   const [rows, columns, panels] = [5, 3, 4];
   const slider = element("input",
@@ -162,16 +164,66 @@ function orderSlider(figure) {
       lines.push(["m=" + m, cells]);
     }
     place.replaceChildren(tableOf(lines));
+    const again = loads.A + loads.W - rows - columns;
+    const megabytes = (again * panelBytes / 1e6).toFixed(1);
     sentence.textContent =
       `GROUP_M ${slider.value}: A ${loads.A}, W ${loads.W}, ` +
-      say(`together ${loads.A + loads.W} panels loaded`, `共载入 ${loads.A + loads.W} 个 panel`);
+      say(`together ${loads.A + loads.W} panels loaded, ${again} of them again: ${megabytes} MB in GEMM1`,
+          `共载入 ${loads.A + loads.W} 个 panel，其中重复 ${again} 个：GEMM1 里 ${megabytes} MB`);
   };
   slider.addEventListener("input", show);
   figure.append(element("div", { class: "controls" }, slider, sentence), place);
   show();
 }
 
-const steppers = { scan: scanStepper, ring: ringStepper, order: orderSlider };
+// ---- m7: a producer and its consumers walk round a ring of mbarriers
+
+// "P" fills the next place of the ring, "C" empties the next one; the last place says the end.
+const barrierWalk = "PPPPCCPCPCPCCC";
+const ringStages = 4;
+const ringTurns = 3;
+const ringPlaces = 7;
+
+function barrierStepper(figure) {
+  const nameOf = (place) => place === ringPlaces - 1 ? say("the end", "结束")
+    : say(`tile ${Math.floor(place / ringTurns)}, turn ${place % ringTurns}`,
+          `tile ${Math.floor(place / ringTurns)} 第 ${place % ringTurns} 轮`);
+  makeStepper(figure, barrierWalk.length, (step) => {
+    const done = barrierWalk.slice(0, step + 1);
+    const filled = [...done].filter((who) => who === "P").length;
+    const emptied = done.length - filled;
+    const produces = barrierWalk[step] === "P";
+    const place = (produces ? filled : emptied) - 1;
+    const stage = place % ringStages;
+    const round = Math.floor(place / ringStages);
+    const column = (s) => ({ text: String(s), style: s === stage ? "now" : "" });
+    const phases = (count, s) => Math.floor((count - s + ringStages - 1) / ringStages);
+    const holds = (s) => {
+      for (let p = emptied; p < filled; ++p) {
+        if (p % ringStages === s) return { text: nameOf(p), style: "e0" };
+      }
+      return produces || s !== stage ? { text: say("free", "空"), style: "" }
+                                     : { text: say("handed back", "已归还"), style: "mark" };
+    };
+    const all = [0, 1, 2, 3];
+    const parity = produces ? 1 - round % 2 : round % 2;
+    return {
+      rows: [[say("stage", "缓冲区"), all.map(column)],
+             [say("holds", "内容"), all.map(holds)],
+             [say("phases of full[]", "full[] 的相位"), all.map((s) => ({ text: String(phases(filled, s)) }))],
+             [say("phases of empty[]", "empty[] 的相位"), all.map((s) => ({ text: String(phases(emptied, s)) }))]],
+      sentence: produces
+        ? say(`producer: waits for parity ${parity} of empty[${stage}]` +
+              (round === 0 ? ", which passes on a fresh barrier" : ", handed back before") +
+              `; fetches ${nameOf(place)}`,
+              `生产者：等 empty[${stage}] 的奇偶 ${parity}；取 ${nameOf(place)}`)
+        : say(`consumers: wait for parity ${parity} of full[${stage}]; take ${nameOf(place)}, hand it back`,
+              `消费者：等 full[${stage}] 的奇偶 ${parity}；用 ${nameOf(place)}，归还`),
+    };
+  });
+}
+
+const steppers = { scan: scanStepper, ring: ringStepper, order: orderSlider, barriers: barrierStepper };
 for (const figure of document.querySelectorAll("figure[data-stepper]")) {
   steppers[figure.dataset.stepper](figure);
 }

@@ -126,6 +126,27 @@ function checkBadges(doc, view, page) {
   doc.getElementById("fold").open = false;
 }
 
+function checkHover(doc, view, page) {
+  doc.getElementById("tab-mine").click();
+  for (const region of doc.querySelectorAll("#panel-mine .region")) {
+    region.dispatchEvent(new view.MouseEvent("mouseenter"));
+    const lit = [...doc.querySelectorAll("[data-cites].lit")];
+    const label = region.dataset.region;
+    expect(lit.length > 0 && lit.every((p) => p.dataset.cites.split(" ").includes(label)),
+           `${page}: hovering ${label} lights the paragraphs that speak of it`);
+  }
+}
+
+function checkVerdict(doc, view, page) {
+  const verdict = doc.querySelector("aside .verdict");
+  expect(verdict && /^\w+ .*\.\/drill m\d+$/.test(verdict.textContent.trim()),
+         `${page}: the last verdict stands above the code`);
+  const code = doc.getElementById("code");
+  code.scrollTop = 2000;
+  expect(!verdict || verdict.getBoundingClientRect().top >= 0, `${page}: the verdict stays in sight`);
+  code.scrollTop = 0;
+}
+
 function checkSteppers(doc, view, page) {
   for (const figure of doc.querySelectorAll("figure[data-stepper]")) {
     const name = figure.dataset.stepper;
@@ -152,6 +173,12 @@ function checkSteppers(doc, view, page) {
     }
     const count = Number(sentence.textContent.split("/")[0]);
     expect(next.disabled && said.size === count, `${page}: ${name} goes through ${count} steps`);
+    if (name === "barriers") {
+      const parities = (who) => [...said].filter((text) => text.includes(who + ":"))
+        .map((text) => text.match(/parity (\d)/)[1]).join(" ");
+      expect(parities("producer") === "1 1 1 1 0 0 0", `${page}: the producer's parities`);
+      expect(parities("consumers") === "0 0 0 0 1 1 1", `${page}: the consumers' parities`);
+    }
     if (name === "scan") {
       const cells = [...figure.querySelectorAll("tr:last-child td")].map((cell) => cell.textContent);
       expect(cells.join(" ") === "0 4 7 8 1 2 6 8 3 5", `${page}: ${name} ends with the table`);
@@ -217,6 +244,8 @@ async function main() {
     if (doc.querySelector("aside")) {
       checkTabs(doc, view, page);
       checkBadges(doc, view, page);
+      checkHover(doc, view, page);
+      checkVerdict(doc, view, page);
     }
     checkContrast(doc, view, page);
     const phone = await load(SITE + page, 390);

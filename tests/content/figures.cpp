@@ -1,6 +1,7 @@
 #include "content/figures.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "content/svg.h"
@@ -142,14 +143,21 @@ void draw_order(Svg& svg, double left, const oracle::TileGrid& grid, const std::
   svg.text(left + 84, 232,
            "A " + std::to_string(loads.a) + ", W " + std::to_string(loads.w) + ", together " +
                std::to_string(loads.a + loads.w));
+  constexpr double kPanelBytes = 128 * 2048 * 2;  // of GEMM1 on the main shape
+  const int again = loads.a + loads.w - grid.num_pid_m - grid.num_pid_n;
+  char megabytes[32];
+  std::snprintf(megabytes, sizeof megabytes, "%.1f", again * kPanelBytes / 1e6);
+  svg.text(left + 84, 250, std::to_string(again) + " of them again: " + megabytes + " MB", "small");
 }
 
 Figure order() {
-  Svg svg("order", 520, 250, "Tile order row by row and in groups of two rows",
+  Svg svg("order", 520, 276, "Tile order row by row and in groups of two rows",
           "Five rows by three columns of tiles with the number of the program in each. Below, the "
-          "panels loaded into a cache of four: groups load fewer panels of W.");
+          "panels loaded into a cache of four, and how many of them were there before: groups load "
+          "fewer panels of W.");
   draw_order(svg, 40, {5, 3, 1}, "row by row");
   draw_order(svg, 300, {5, 3, 2}, "groups of two");
+  svg.text(254, 270, "a panel of GEMM1 on the main shape: 524,288 bytes", "small");
   return {"order", svg.str()};
 }
 
@@ -184,6 +192,9 @@ std::vector<Figure> all_figures() {
           map_of("m3", {"SwiGLU", "weight", "combine"}),
           map_of("m4", {"GEMM1", "SwiGLU", "GEMM2", "weight"}),
           map_of("m5", {"GEMM1", "GEMM2", "weight"}),
+          map_of("m6", {"GEMM1", "GEMM2"}),
+          map_of("m7", {"GEMM1", "SwiGLU", "GEMM2", "weight"}),
+          map_of("m8", {"route", "align", "GEMM1", "SwiGLU", "GEMM2", "weight", "combine"}),
           sorting(),
           gather(),
           weight(),

@@ -46,6 +46,10 @@ const Mistake kReplay = {
 const Mistake kDirty = {
     "DIRTY", "", "",
     "The result depends on what was in the workspace before: clear your counters in every call."};
+const Mistake kUnstable = {"UNSTABLE", "", "",
+                           "Wrong in one run, right in the next with the same data: threads race "
+                           "(an atomic or a barrier is "
+                           "missing), or something is kept from an earlier case."};
 const Mistake kRace = {
     "RACE", "", "",
     "The result depends on the order of threads: a barrier is missing, or two threads write the "

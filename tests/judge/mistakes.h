@@ -15,6 +15,7 @@ extern const Mistake kLeak;         // device memory that is not given back
 extern const Mistake kKept;         // state kept between calls
 extern const Mistake kReplay;       // values read on the host
 extern const Mistake kDirty;        // a workspace that is not cleared
+extern const Mistake kUnstable;     // a fresh process decides otherwise
 extern const Mistake kRace;         // the order of threads decides
 
 // Every mistake that was made so far, in order, each sentence once.
