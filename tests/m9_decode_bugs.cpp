@@ -31,10 +31,10 @@ const Mistake kShared = {
     "that "
     "chose its expert, each once: is the bit added to the mask (m9.mask) and is the place first + "
     "the number of tokens before?"};
-const Mistake kLate = {
-    "M9-LATE", "m9.mask", "mask",
-    "Only tokens from 32 on, and those that share their experts, are wrong: a mask has 64 bits. "
-    "Shift a TokenMask, not an int."};
+const Mistake kPlaces = {
+    "M9-PLACE", "m9.place", "place",
+    "An id of a run is no flat id, or a row lies outside its array: every id is placed once, at "
+    "first + the number of tokens before it in the mask, whose 64 bits stand for 64 tokens."};
 const Mistake kLower = {"M9-LOWER", "m9.y", "y",
                         "Only columns 8 to 15 of every 16 are wrong: they are rows g + 8 of the "
                         "piece, sums[j][2 + i]."};
@@ -226,20 +226,17 @@ const Mistake* by_columns(const LayerProblem& p, const Wrong& wrong) {
   return all_of(16, 0, 8) ? &kUpper : nullptr;
 }
 
-const Mistake* by_tokens(const LayerProblem& p, const Wrong& wrong) {
-  constexpr int kWordBits = 32;
-  const auto all = static_cast<size_t>(p.num_tokens);
-  if (p.num_tokens > kWordBits && *wrong.tokens.rbegin() >= kWordBits) {
-    const auto late = tokens_of_runs(
-        p, [&](const DecodeRun& run) { return run.flat_ids.back() / p.top_k >= kWordBits; });
-    if (within(wrong.tokens, late) && wrong.tokens.size() < all) return &kLate;
-  }
+// By tokens: what explains the case, what is likelier first. Where all tokens share experts and all
+// are wrong, only other cases can tell what is the matter.
+std::vector<Mistake> by_tokens(const LayerProblem& p, const Wrong& wrong) {
+  const bool all = wrong.tokens.size() == static_cast<size_t>(p.num_tokens);
+  std::vector<Mistake> mistakes;
+  if (oracle::decode_splits(p) > 1) mistakes.push_back(kSplits);
+  if (all) mistakes.push_back(p.num_tokens <= kMaxGemvTokens ? kAllGemv : kAllPieces);
   const auto shared =
       tokens_of_runs(p, [](const DecodeRun& run) { return run.flat_ids.size() > 1; });
-  if (within(wrong.tokens, shared) && (wrong.tokens.size() < all || p.num_experts == 1)) {
-    return &kShared;
-  }
-  return nullptr;
+  if (within(wrong.tokens, shared)) mistakes.push_back(kShared);
+  return mistakes;
 }
 
 }  // namespace
@@ -257,12 +254,19 @@ Verdict explain_decode(const LayerProblem& p,
   if (!mistakes.empty()) return judge::wrong(mistakes, verdict.evidence);
   const Wrong wrong = wrong_parts(p, out);
   if (wrong.tokens.empty()) return verdict;
-  const Mistake* mistake = by_columns(p, wrong);
-  if (mistake == nullptr) mistake = by_tokens(p, wrong);
-  const bool all = wrong.tokens.size() == static_cast<size_t>(p.num_tokens);
-  if (mistake == nullptr && oracle::decode_splits(p) > 1) mistake = &kSplits;
-  if (mistake == nullptr && all) mistake = is_gemv ? &kAllGemv : &kAllPieces;
-  return mistake == nullptr ? verdict : judge::wrong(*mistake, verdict.evidence);
+  if (const Mistake* mistake = by_columns(p, wrong)) {
+    return judge::wrong(*mistake, verdict.evidence);
+  }
+  const std::vector<Mistake> likely = by_tokens(p, wrong);
+  return likely.empty() ? verdict : judge::wrong(likely, verdict.evidence);
+}
+
+Verdict explain_decode_fault(Verdict verdict) {
+  if (verdict.state != judge::State::kCrash || !verdict.code.empty()) return verdict;
+  Verdict named = judge::wrong(kPlaces, {verdict.sentence});
+  named.state = verdict.state;
+  named.fault = verdict.fault;
+  return named;
 }
 
 }  // namespace moe::bugs

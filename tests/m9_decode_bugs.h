@@ -15,4 +15,7 @@ judge::Verdict explain_decode(const oracle::LayerProblem& p,
                               const std::vector<judge::Bf16>& out,
                               judge::Verdict verdict);
 
+// The same for a death that nothing else explains.
+judge::Verdict explain_decode_fault(judge::Verdict verdict);
+
 }  // namespace moe::bugs
