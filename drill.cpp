@@ -429,7 +429,8 @@ int run_verb(const CLI::App& app, const Course& course, const Options& options) 
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
     for (const std::string& stage : options.stages()) {
-      if (stage.empty() || moe::driver::find_stage(stage) != nullptr) continue;
+      const bool chosen_layer = stage == "layer" && std::string_view(verb.name) == "bench";
+      if (stage.empty() || chosen_layer || moe::driver::find_stage(stage) != nullptr) continue;
       return say_unknown(stage, "stage", std::string(verb.name) + " ");
     }
     return verb.run(course, options);

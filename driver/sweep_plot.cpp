@@ -89,22 +89,47 @@ std::string axes(const Frame& frame) {
   return svg;
 }
 
-// One line, with its name at its end; points without a time are left out.
-std::string curve(const Sweep& sweep,
-                  const Frame& frame,
-                  double SweepPoint::*time,
-                  const char* style,
-                  const char* name) {
+struct Curve {
+  double SweepPoint::*time;
+  const char* name;
+  const char* style;
+  double end = 0.0;  // where its name stands
+};
+
+// Points without a time are left out.
+std::string line_of(const Sweep& sweep, const Frame& frame, Curve& curve) {
   std::string points;
-  double end = 0.0;
   for (const SweepPoint& point : sweep.points) {
-    if (point.*time <= 0.0) continue;
-    end = frame.y(point.*time);
-    points += printed("%s%.1f,%.1f", points.empty() ? "" : " ", frame.x(point.num_tokens), end);
+    const double us = point.*curve.time;
+    if (us <= 0.0) continue;
+    curve.end = frame.y(us);
+    points +=
+        printed("%s%.1f,%.1f", points.empty() ? "" : " ", frame.x(point.num_tokens), curve.end);
   }
   if (points.empty()) return {};
-  return "<polyline class=\"" + std::string(style) + "\" points=\"" + points + "\"/>\n" +
-         text_at(kWidth - kRight + 8, end + 4, style, name);
+  return "<polyline class=\"" + std::string(curve.style) + "\" points=\"" + points + "\"/>\n";
+}
+
+// The lines, and their names beside their ends, none over another.
+std::string curves(const Sweep& sweep, const Frame& frame) {
+  constexpr double kApart = 16;
+  std::vector<Curve> drawn;
+  std::string svg;
+  for (Curve curve : {Curve{&SweepPoint::floor_us, "floor", "floor"},
+                      Curve{&SweepPoint::dense_us, "cuBLAS dense", "dense"},
+                      Curve{&SweepPoint::layer_us, "layer", "layer"}}) {
+    const std::string line = line_of(sweep, frame, curve);
+    svg += line;
+    if (!line.empty()) drawn.push_back(curve);
+  }
+  std::sort(drawn.begin(), drawn.end(),
+            [](const Curve& a, const Curve& b) { return a.end < b.end; });
+  double last = kTop - kApart;
+  for (const Curve& curve : drawn) {
+    last = std::max(last + kApart, curve.end);
+    svg += text_at(kWidth - kRight + 8, last + 4, curve.style, curve.name);
+  }
+  return svg;
 }
 
 constexpr const char* kStyle = R"svg(<style>
@@ -131,9 +156,7 @@ std::string svg_of(const Sweep& sweep) {
   svg += "<title>" + escaped("Time of the layer over tokens: " + sweep.title) + "</title>\n";
   svg += kStyle + printed("<rect width=\"%g\" height=\"%g\"/>\n", kWidth, kHeight);
   svg += text_at(kLeft, 28, "", sweep.title) + axes(frame);
-  svg += curve(sweep, frame, &SweepPoint::floor_us, "floor", "floor");
-  svg += curve(sweep, frame, &SweepPoint::dense_us, "dense", "cuBLAS dense");
-  svg += curve(sweep, frame, &SweepPoint::layer_us, "layer", "layer");
+  svg += curves(sweep, frame);
   return svg + "</svg>\n";
 }
 
