@@ -123,6 +123,8 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpSize;
   for (int e = thread; e < kMaxExperts; e += kRouteThreads) shared.chosen_by[e] = 0;
+  // A place that is never written, while blanks are left, must not send anybody astray.
+  for (int i = thread; i < s.num_tokens * s.top_k; i += kRouteThreads) a.flat_ids[i] = 0;
   __syncthreads();
   for (int token = thread / kWarpSize; token < s.num_tokens; token += kRouteWarps) {
     int id = 0;

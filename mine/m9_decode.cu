@@ -294,6 +294,7 @@ __device__ __forceinline__ void compute_piece(const Problem& p,
     // BEGIN m9.pair
     // about 3 lines
     DRILL_TODO("m9.pair");
+    upper = p.w13 + static_cast<int64_t>(run.expert) * 2 * inner * depth;
     // END m9.pair
   } else {
     const int64_t row = piece * kPieceRows + g;

@@ -343,6 +343,7 @@ __device__ __forceinline__ void compute_piece(const Problem& p,
     const int64_t gate_row = static_cast<int64_t>(run.expert) * 2 * inner + piece * 8 + g;
     upper = p.w13 + gate_row * depth;
     lower = upper + static_cast<int64_t>(inner) * depth;
+    // STUB: upper = p.w13 + static_cast<int64_t>(run.expert) * 2 * inner * depth;
     // END m9.pair
   } else {
     const int64_t row = piece * kPieceRows + g;
