@@ -29,6 +29,7 @@ struct Options {
   moe::driver::SkeletonsOptions skeletons;
   moe::driver::LayerOptions layer;
   moe::driver::BenchOptions bench;
+  moe::driver::SweepOptions sweep;
   moe::driver::TuneOptions tune;
   moe::driver::PaddingOptions padding;
   std::string idea;
@@ -190,7 +191,8 @@ void add_layer_options(CLI::App& verb, Options& options) {
 
 void add_bench_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.bench.stage)->required();
-  verb.add_option("--shape", options.bench.shape, "A (default), B, C, D, a model, or T,E,K,H,I")
+  verb.add_option("--shape", options.bench.shape,
+                  "A (default; m9: B16), B, C, D, a model, or T,E,K,H,I")
       ->type_name("NAME");
   verb.add_option("--tokens", options.bench.tokens, "T of that shape")
       ->check(CLI::PositiveNumber)
@@ -201,6 +203,19 @@ void add_bench_options(CLI::App& verb, Options& options) {
       ->type_name("KIND");
   verb.add_option("--json", options.bench.json, "write the result there too")->type_name("FILE");
   verb.add_flag("--solution", options.bench.solution, "only the reference, not your file");
+}
+
+void add_sweep_options(CLI::App& verb, Options& options) {
+  moe::driver::SweepOptions& sweep = options.sweep;
+  verb.add_option("--shape", sweep.shape, "B (default), or another, whatever its T")
+      ->type_name("NAME");
+  verb.add_option("--most", sweep.most, "the largest T, 16384 (default)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("T");
+  verb.add_option("--out", sweep.out, "the results, build/sweep.tsv (default); .svg beside it")
+      ->type_name("FILE");
+  verb.add_option("--plot", sweep.plot, "draw this file again, measure nothing; needs no GPU")
+      ->type_name("FILE");
 }
 
 void add_tune_options(CLI::App& verb, Options& options) {
@@ -307,6 +322,11 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_bench(course, options.bench);
        }},
+      {"sweep", "the layer at 1 to 16384 tokens: results, cliffs, a drawing; needs a GPU",
+       add_sweep_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_sweep(course, options.sweep);
+       }},
       {"tune", "measure m4's tiles on this GPU; the best go into its table", add_tune_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_tune(course, options.tune);
@@ -409,7 +429,8 @@ int run_verb(const CLI::App& app, const Course& course, const Options& options) 
   for (const Verb& verb : verbs()) {
     if (!app.got_subcommand(verb.name)) continue;
     for (const std::string& stage : options.stages()) {
-      if (stage.empty() || moe::driver::find_stage(stage) != nullptr) continue;
+      const bool chosen_layer = stage == "layer" && std::string_view(verb.name) == "bench";
+      if (stage.empty() || chosen_layer || moe::driver::find_stage(stage) != nullptr) continue;
       return say_unknown(stage, "stage", std::string(verb.name) + " ");
     }
     return verb.run(course, options);

@@ -72,6 +72,15 @@ int run_and_show(const std::vector<std::string>& arguments) {
 
 namespace {
 
+// What `drill bench layer` times: the layer of libmoe_drills, which chooses among our stages.
+constexpr Stage kChosenLayer = {"layer", "layer", "the layer that the library chooses", ""};
+
+// m9 takes 64 tokens at most.
+std::string shape_of(const Stage& stage, const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  return std::string(stage.id) == "m9" ? "B16" : "A";
+}
+
 std::vector<std::string> bench_arguments(const Course& course,
                                          const Stage& stage,
                                          bool with_mine,
@@ -97,9 +106,14 @@ std::vector<std::string> bench_arguments(const Course& course,
 }  // namespace
 
 int run_bench(const Course& course, const BenchOptions& options) {
-  const Stage* stage = find_stage(options.stage);
+  const bool chosen = options.stage == kChosenLayer.id;
+  const Stage* stage = chosen ? &kChosenLayer : find_stage(options.stage);
   if (stage == nullptr) {
     say("drill bench: there is no stage " + options.stage + "\n");
+    return static_cast<int>(Verdict::kUsage);
+  }
+  if (chosen && !options.solution) {
+    say("drill bench: the layer that the library chooses is of our stages: add --solution\n");
     return static_cast<int>(Verdict::kUsage);
   }
   const Backend backend = choose_backend(Wish::kGpu);
@@ -116,7 +130,7 @@ int run_bench(const Course& course, const BenchOptions& options) {
   targets.emplace_back("cublas_baseline");
   if (const int code = prepare_measurement(course, backend, {"bench_stage"}, targets)) return code;
   std::vector<std::string> arguments =
-      bench_arguments(course, *stage, !options.solution, options.shape);
+      bench_arguments(course, *stage, !options.solution, shape_of(*stage, options.shape));
   arguments.insert(arguments.end(), {"--routing", options.routing});
   if (options.tokens > 0) {
     arguments.insert(arguments.end(), {"--tokens", std::to_string(options.tokens)});
@@ -146,7 +160,7 @@ HeadlineRun run_headline(const Course& course, const Stage& stage, bool solution
   std::error_code ignored;
   std::filesystem::remove(json, ignored);
   Command command;
-  command.arguments = bench_arguments(course, stage, !solution, "A");
+  command.arguments = bench_arguments(course, stage, !solution, shape_of(stage, ""));
   command.arguments.insert(command.arguments.end(), {"--brief", "1", "--json", json});
   command.limit_s = kLimitSeconds;
   const Outcome outcome = run_process(command);

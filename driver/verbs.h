@@ -98,11 +98,18 @@ struct LayerOptions {
 
 struct BenchOptions {
   std::string stage;
-  std::string shape = "A";
+  std::string shape;  // empty: A, or what the stage is for
   std::string routing = "uniform";
   std::string json;  // a file
   int tokens = 0;    // 0: those of the shape
   bool solution = false;
+};
+
+struct SweepOptions {
+  std::string shape = "B";
+  std::string out = "build/sweep.tsv";  // and .svg beside it
+  std::string plot;                     // a file to draw again; empty: measure
+  int most = 16384;
 };
 
 struct TuneOptions {
@@ -140,6 +147,7 @@ int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
+int run_sweep(const Course& course, const SweepOptions& options);  // driver/sweep.cpp
 int run_tune(const Course& course, const TuneOptions& options);
 // The part of it that needs no GPU: from the report of the measurement to the table.
 int write_tuned_line(const Course& course, const std::string& report, bool only_print);

@@ -64,7 +64,8 @@ MOE_DRILLS_API const char* moe_drills_last_error(void);
 
 /* ---- the whole layer, by the stage that serves these sizes best */
 
-/* The stage behind moe_drills_moe_layer for these sizes on the current device: "m4". */
+/* The stage behind moe_drills_moe_layer for these sizes on the current device: "m9" for
+ * T <= 64, above "m8" where the compute capability is 9.0, else "m4". */
 MOE_DRILLS_API const char* moe_drills_moe_layer_stage(
     int num_tokens, int num_experts, int top_k, int hidden_size, int intermediate_size);
 
@@ -325,6 +326,46 @@ MOE_DRILLS_API int moe_drills_m5_grouped_gemm_fp8(
     int block_m,
     int rows, /* MOE_DRILLS_ROWS_... */
     void* stream);
+
+/* ---- m8_persistent */
+
+/* The layer by kernels that overlap, for capability 9.0 only. */
+MOE_DRILLS_API size_t moe_drills_m8_moe_layer_workspace_bytes(
+    int num_tokens, int num_experts, int top_k, int hidden_size, int intermediate_size);
+MOE_DRILLS_API int moe_drills_m8_moe_layer(moe_drills_bf16* out,       /* [T, H] */
+                                           const moe_drills_bf16* x,   /* [T, H] */
+                                           const float* logits,        /* [T, E] */
+                                           const moe_drills_bf16* w13, /* [E, 2I, H] */
+                                           const moe_drills_bf16* w2,  /* [E, H, I] */
+                                           int num_tokens,
+                                           int num_experts,
+                                           int top_k,
+                                           int hidden_size,
+                                           int intermediate_size,
+                                           int renormalize, /* 0 or 1 */
+                                           void* workspace,
+                                           size_t workspace_bytes,
+                                           void* stream);
+
+/* ---- m9_decode */
+
+/* The layer for T <= 64, bound by the bytes of the weights. */
+MOE_DRILLS_API size_t moe_drills_m9_moe_layer_workspace_bytes(
+    int num_tokens, int num_experts, int top_k, int hidden_size, int intermediate_size);
+MOE_DRILLS_API int moe_drills_m9_moe_layer(moe_drills_bf16* out,       /* [T, H] */
+                                           const moe_drills_bf16* x,   /* [T, H] */
+                                           const float* logits,        /* [T, E] */
+                                           const moe_drills_bf16* w13, /* [E, 2I, H] */
+                                           const moe_drills_bf16* w2,  /* [E, H, I] */
+                                           int num_tokens,
+                                           int num_experts,
+                                           int top_k,
+                                           int hidden_size,
+                                           int intermediate_size,
+                                           int renormalize, /* 0 or 1 */
+                                           void* workspace,
+                                           size_t workspace_bytes,
+                                           void* stream);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,23 @@
 #include "moe_layer.h"
 
+#include <drills/capability.h>
 #include <drills/m4_group_m.h>
+#include <drills/m8_persistent.h>
+#include <drills/m9_decode.h>
 
 #include <climits>
 
 namespace moe::library {
 namespace {
 
-// Fastest first; the last line serves everything. A faster stage is one more line here.
+// The first line that serves a call is taken; the last serves everything. A faster stage is one
+// more line here. That m9 ends where it must, at 64 tokens, and m8 begins there, is a guess until
+// `drill sweep` has run on a GPU.
 constexpr Layer kLayers[] = {
+    {"m9", solution::m9::kMaxTokens, nullptr, &solution::m9::moe_layer_workspace_bytes,
+     &solution::m9::refuse_moe_layer, &solution::m9::moe_layer},
+    {"m8", INT_MAX, &refuse_unless_capability_9_0, &solution::m8::moe_layer_workspace_bytes,
+     &solution::m8::refuse_moe_layer, &solution::m8::moe_layer},
     {"m4", INT_MAX, nullptr, &solution::m4::moe_layer_workspace_bytes,
      &solution::m4::refuse_moe_layer, &solution::m4::moe_layer},
 };
@@ -20,6 +29,7 @@ bool serves(const Layer& layer, const LayerSizes& sizes) {
 
 }  // namespace
 
+// A layer of FP8 (moe_layer_fp8) has other arguments: it gets a table of its own beside this one.
 const Layer& layer_for(const LayerSizes& sizes) {
   const Layer* found = kLayers;
   while (found + 1 != kLayers + sizeof kLayers / sizeof kLayers[0] && !serves(*found, sizes)) {

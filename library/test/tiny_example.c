@@ -326,7 +326,65 @@ static void check_fp8(void) {
   check(moe_drills_m5_power_of_two_at_least(0.75f) == 1.0f, "m5_power_of_two_at_least");
 }
 
-int main(void) {
+typedef int LayerFunction(moe_drills_bf16*,
+                          const moe_drills_bf16*,
+                          const float*,
+                          const moe_drills_bf16*,
+                          const moe_drills_bf16*,
+                          int,
+                          int,
+                          int,
+                          int,
+                          int,
+                          int,
+                          void*,
+                          size_t,
+                          void*);
+
+/* moe_layer of num_tokens tokens must say that it is `stage` and give that stage's very bytes. */
+static void check_chosen(const struct Layer* l,
+                         int num_tokens,
+                         const char* stage,
+                         LayerFunction* own,
+                         size_t own_bytes) {
+  enum { kMost = 65 };
+  moe_drills_bf16 host[2][kMost * H];
+  const char* said = moe_drills_moe_layer_stage(num_tokens, E, K, H, I);
+  if (strcmp(said, stage) != 0) printf("  T = %d: %s, not %s\n", num_tokens, said, stage);
+  check(strcmp(said, stage) == 0, "moe_layer_stage says the stage");
+  const size_t bytes = moe_drills_moe_layer_workspace_bytes(num_tokens, E, K, H, I);
+  check(bytes == own_bytes, "moe_layer wants the workspace of its stage");
+  float* logits = device_array(NULL, sizeof(float) * (size_t)(num_tokens * E));
+  moe_drills_bf16* x = bf16_array(x_at, num_tokens * H);
+  for (int i = 0; i < 2; ++i) {
+    moe_drills_bf16* out = device_array(NULL, sizeof(moe_drills_bf16) * (size_t)(num_tokens * H));
+    void* workspace = device_array(NULL, bytes);
+    succeeds((i == 0 ? moe_drills_moe_layer : own)(out, x, logits, l->w13, l->w2, num_tokens, E, K,
+                                                   H, I, 1, workspace, bytes, NULL),
+             stage);
+    copy_back(host[i], out, sizeof(moe_drills_bf16) * (size_t)(num_tokens * H));
+  }
+  const size_t out_bytes = sizeof(moe_drills_bf16) * (size_t)(num_tokens * H);
+  check(memcmp(host[0], host[1], out_bytes) == 0, "moe_layer gives the bytes of its stage");
+}
+
+/* Which stage serves which T; above 64 it depends on the device, which the caller names. */
+static void check_choice(const struct Layer* l, const char* above_64) {
+  const int tokens[] = {1, T, 5, 64};
+  for (int i = 0; i < 4; ++i) {
+    check_chosen(l, tokens[i], "m9", moe_drills_m9_moe_layer,
+                 moe_drills_m9_moe_layer_workspace_bytes(tokens[i], E, K, H, I));
+  }
+  if (strcmp(above_64, "m8") == 0) {
+    check_chosen(l, 65, "m8", moe_drills_m8_moe_layer,
+                 moe_drills_m8_moe_layer_workspace_bytes(65, E, K, H, I));
+  } else {
+    check_chosen(l, 65, "m4", moe_drills_m4_moe_layer,
+                 moe_drills_m4_moe_layer_workspace_bytes(65, E, K, H, I));
+  }
+}
+
+int main(int argc, char** argv) {
   printf("moe_drills, backend %s; the layer of %s\n", moe_drills_backend(),
          moe_drills_moe_layer_stage(T, E, K, H, I));
   check(moe_drills_abi_version() == MOE_DRILLS_ABI_VERSION,
@@ -346,6 +404,7 @@ int main(void) {
   check_order();
   check_fp8();
   check_refusals(layer.x);
+  if (argc > 1) check_choice(&layer, argv[1]); /* m8 or m4: the stage for T > 64 here */
   succeeds(moe_drills_m1_route(NULL, NULL, NULL, 0, E, K, 1, NULL), "T = 0");
   printf("%d failed\n", failures);
   return failures;

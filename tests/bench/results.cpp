@@ -140,6 +140,7 @@ Json json_of_result(const Run& run, const Result& r) {
                {"tflops", r.tflops()},     {"rows", r.rows},     {"padded_rows", r.padded_rows}};
   if (const double dense = dense_us(run.cublas, r.what); dense > 0.0) json["cublas_us"] = dense;
   if (run.sheet) json["floor_us"] = floor_us(*run.sheet, r.flops, r.bytes, r.fp8);
+  if (run.sheet) json["floor_us"] = floor_us(*run.sheet, r.flops, r.bytes, r.fp8);
   json["kernels"] = json_of_kernels(r.kernels);
   return json;
 }

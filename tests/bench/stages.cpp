@@ -209,7 +209,7 @@ TimedCall quantize_rows(const Shape& s, bool slots) {
   return call;
 }
 
-// ---- the whole layer: m3, m4 and m8
+// ---- the whole layer: m3, m4, m8, m9, and what the library chooses
 
 TimedCall moe_layer(const Shape& s, uint32_t operation, const AskValue& ask) {
   const Routed& r = routed(s, 64);
