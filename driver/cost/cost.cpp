@@ -1,4 +1,6 @@
 // `drill cost mN`: what the kernels of a stage ask of the hardware, counted on the emulator.
+#include <unistd.h>
+
 #include "driver/build.h"
 #include "driver/cost/measure.h"
 #include "driver/ground.h"
@@ -58,6 +60,10 @@ int CostCommand::run() {
     return usage("no data sheet of " + shell_quoted(options_.gpu_name) + "; there are " +
                  gpu_sheet_names() + ".");
   }
+  if ((options_.solution || !options_.versus.empty()) && !has_solution(course_, stage_)) {
+    say(wrapped("SKIP   ", "this copy has the reference as machine code, which can't be traced."));
+    return static_cast<int>(Verdict::kSkip);
+  }
   restore_missing_files(course_);
   const std::string side = options_.solution ? "solution" : "mine";
   const bool compares = !options_.versus.empty() && !options_.solution;
@@ -93,10 +99,16 @@ bool CostCommand::build(const std::string& side) {
 CostRun CostCommand::measure(const std::string& side) const {
   StatusLine status;
   status.show("counting " + std::string(case_->name) + " of " + side);
-  const std::size_t cache = case_->cache_bytes != 0 ? case_->cache_bytes : gpu_->l2_bytes;
-  return measure_cost({test_path(course_, stage_), runner_path(course_, kTracedTree, stage_, side),
-                       course_.root, course_.tree(kTracedTree), side},
-                      *case_, cache);
+  CostProgram program;
+  program.test = test_path(course_, stage_);
+  program.runner = runner_path(course_, kTracedTree, stage_, side);
+  program.binary = program.runner;
+  program.root = course_.root;
+  const std::string unique = std::string(stage_.stem) + ".cost." + std::to_string(getpid());
+  program.counts = course_.tree(kTracedTree) / (unique + ".json");
+  program.report = course_.tree(kTracedTree) / (unique + ".report");
+  program.side = side;
+  return measure_cost(program, *case_, gpu_->l2_bytes);
 }
 
 int CostCommand::show(const std::string& side, const CostRun& run) {

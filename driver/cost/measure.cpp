@@ -1,7 +1,5 @@
 #include "driver/cost/measure.h"
 
-#include <unistd.h>
-
 #include <exception>
 
 #include "driver/process.h"
@@ -37,18 +35,26 @@ std::string first_counts(const std::string& all) {
 
 }  // namespace
 
-CostRun measure_cost(const CostProgram& program, const CostCase& one, std::size_t cache_bytes) {
-  const std::string unique = std::string(one.stage) + "." + std::to_string(getpid());
-  const PassingFile counts(program.folder / ("cost." + unique + ".json"));
-  const PassingFile report(program.folder / ("cost." + unique + ".report"));
+std::vector<std::string> cost_environment(const std::filesystem::path& counts,
+                                          const CostCase& one,
+                                          std::size_t l2_bytes) {
+  const std::size_t bytes = one.cache_bytes != 0 ? one.cache_bytes : l2_bytes;
+  return {"EMULATOR_WATCH=cost:" + counts.string(), "EMULATOR_COST_CACHE=" + std::to_string(bytes)};
+}
+
+CostRun measure_cost(const CostProgram& program,
+                     const CostCase& one,
+                     std::size_t l2_bytes,
+                     const Watcher& watcher) {
+  const PassingFile counts(program.counts);
+  const PassingFile report(program.report);
   Command command;
   command.arguments = {
       program.test, "--runner",  program.runner, "--side", program.side, "--backend", "cpu",
       "--report",   report.path, "--case",       one.name, "--seed",     "1"};
-  command.environment = {"EMULATOR_WATCH=cost:" + counts.path.string(),
-                         "EMULATOR_COST_CACHE=" + std::to_string(cache_bytes)};
+  command.environment = cost_environment(counts.path, one, l2_bytes);
   command.limit_s = kLimit;
-  const Outcome outcome = run_process(command);
+  const Outcome outcome = run_process(command, watcher);
   const Report judged = parse_report(read_file(report.path));
   CostRun run;
   run.verdict = verdict_of(judged);
@@ -67,7 +73,10 @@ CostRun measure_cost(const CostProgram& program, const CostCase& one, std::size_
     return run;
   }
   try {
-    const Symbols symbols = resolve_symbols(program.runner, program.root, counters_of(raw));
+    Symbols symbols;
+    if (!program.binary.empty()) {
+      symbols = resolve_symbols(program.binary, program.root, counters_of(raw));
+    }
     run.card = parse_cost(raw, symbols);
   } catch (const std::exception& error) {
     run.trouble = std::string("the counts can't be read: ") + error.what();

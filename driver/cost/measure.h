@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "driver/cost/card.h"
+#include "driver/process.h"
 #include "driver/report.h"
 
 namespace moe::driver {
@@ -21,13 +23,23 @@ struct CostRun {
 
 struct CostProgram {
   std::filesystem::path test;    // the stage's test program
-  std::filesystem::path runner;  // of the traced tree
+  std::filesystem::path runner;  // what it starts: the traced runner, or what leads to it
+  std::filesystem::path binary;  // to name lines by; empty: they stay without names
   std::filesystem::path root;    // of the course that the runner was built in
-  std::filesystem::path folder;  // for files that are gone afterwards
-  std::string side;              // mine or solution
+  std::filesystem::path counts;  // two files that are gone afterwards
+  std::filesystem::path report;
+  std::string side;  // mine or solution
 };
 
-// `cache_bytes` of the modelled L2. The first call of the case that runs kernels counts.
-CostRun measure_cost(const CostProgram& program, const CostCase& one, std::size_t cache_bytes);
+// What the runner must find in its environment.
+std::vector<std::string> cost_environment(const std::filesystem::path& counts,
+                                          const CostCase& one,
+                                          std::size_t l2_bytes);
+
+// The first call of the case that runs kernels counts.
+CostRun measure_cost(const CostProgram& program,
+                     const CostCase& one,
+                     std::size_t l2_bytes,
+                     const Watcher& watcher = {});
 
 }  // namespace moe::driver
