@@ -183,7 +183,9 @@ Symbols parse_symbols(std::string_view output, const std::filesystem::path& root
       if (!symbols.empty()) symbols.back().second.function = line;  // the outermost stays
       is_function = false;
     } else {
-      frames += relative_place(line, root) + "\n";
+      // An atomic of a function in drills/ is that function's line, not the emulator's.
+      const std::string place = relative_place(line, root);
+      if (place.rfind("emulator/", 0) != 0) frames += place + "\n";
       is_function = true;
     }
   }

@@ -71,13 +71,14 @@ TEST_P(Solutions, GiveTheSameCardTwice) {
   EXPECT_GE(static_cast<double>(first.card.dram_written), least.least_written);
   EXPECT_GE(static_cast<double>(first.card.flops), least.flops);
   for (const CostLine& line : first.card.lines) {
-    EXPECT_EQ(line.file.rfind("solutions/", 0), 0u) << line.file << ":" << line.line;
+    const bool known = line.file.rfind("solutions/", 0) == 0 || line.file.rfind("drills/", 0) == 0;
+    EXPECT_TRUE(known) << line.file << ":" << line.line;
     EXPECT_GE(line.units, line.least);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Solutions, testing::ValuesIn(kStages), [](const auto& info) {
-  return std::string(info.param.id);
+INSTANTIATE_TEST_SUITE_P(, Solutions, testing::ValuesIn(kStages), [](const auto& stage) {
+  return std::string(stage.param.id);
 });
 
 TEST(Variants, StridedLoadsTouchTwiceTheSectors) {
