@@ -28,6 +28,7 @@ struct Options {
   moe::driver::ResetOptions reset;
   moe::driver::SkeletonsOptions skeletons;
   moe::driver::LayerOptions layer;
+  moe::driver::CostOptions cost;
   moe::driver::BenchOptions bench;
   moe::driver::SweepOptions sweep;
   moe::driver::TuneOptions tune;
@@ -51,7 +52,7 @@ struct Options {
   // What was given as a stage to any verb.
   std::vector<std::string> stages() const {
     return {run.stage,      reset.stage, bench.stage, hint.stage,    notes.stage, diff.stage,
-            solution.stage, watch.stage, debug.stage, worklog.stage, read.stage};
+            solution.stage, watch.stage, debug.stage, worklog.stage, read.stage,  cost.stage};
   }
 };
 
@@ -187,6 +188,19 @@ void add_layer_options(CLI::App& verb, Options& options) {
   verb.add_flag("--gpu", layer.gpu, "on the GPU, or not at all")->excludes(cpu);
   verb.add_flag("--full", layer.full, "every case in every way, not only the quick set");
   verb.add_option("--case", layer.case_name, "only this case, as group/name")->type_name("CASE");
+}
+
+void add_cost_options(CLI::App& verb, Options& options) {
+  moe::driver::CostOptions& cost = options.cost;
+  verb.add_option("stage", cost.stage)->required();
+  verb.add_flag("--solution", cost.solution, "of the reference instead of your file");
+  verb.add_option("--vs", cost.versus, "show the reference's figures beside yours")
+      ->check(CLI::IsMember({"solution"}))
+      ->type_name("solution");
+  verb.add_option("--case", cost.case_name, "another case than the stage's own")->type_name("CASE");
+  verb.add_option("--gpu-name", cost.gpu_name, "H200 (default), A100 or RTX 4090: whose limits")
+      ->type_name("NAME");
+  verb.add_flag("--json", cost.json, "everything, for programs");
 }
 
 void add_bench_options(CLI::App& verb, Options& options) {
@@ -326,6 +340,10 @@ const std::vector<Verb>& verbs() {
        add_sweep_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_sweep(course, options.sweep);
+       }},
+      {"cost", "bytes, sectors, bank conflicts by line: no GPU, no clock", add_cost_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_cost(course, options.cost);
        }},
       {"tune", "measure m4's tiles on this GPU; the best go into its table", add_tune_options,
        [](const Course& course, const Options& options) {

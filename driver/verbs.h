@@ -96,6 +96,15 @@ struct LayerOptions {
   std::string case_name;
 };
 
+struct CostOptions {
+  std::string stage;
+  bool solution = false;
+  std::string versus;     // "solution": show the reference's figures beside
+  std::string case_name;  // empty: the stage's representative one
+  std::string gpu_name = "H200";
+  bool json = false;
+};
+
 struct BenchOptions {
   std::string stage;
   std::string shape;  // empty: A, or what the stage is for
@@ -146,6 +155,7 @@ int run_fuzz(const Course& course, const RunOptions& options);  // all stages wi
 int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
+int run_cost(const Course& course, const CostOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_sweep(const Course& course, const SweepOptions& options);  // driver/sweep.cpp
 int run_tune(const Course& course, const TuneOptions& options);

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "fault.h"
+#include "observer.h"
 #include "stream.h"
 
 namespace emulator {
@@ -155,6 +156,14 @@ GraphNode make_fill(void* to, int value, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::vector<DeviceRange> device_allocations() {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  std::vector<DeviceRange> all;
+  for (const auto& [low, allocation] : h.allocations) all.push_back({low, allocation.bytes});
+  return all;
+}
 
 cudaError_t copy_to_symbol(
     void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
