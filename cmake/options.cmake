@@ -19,6 +19,22 @@ target_include_directories(kernel_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(kernel_options
                        INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
 
+# What runs in kernels, in the tree cpu-traced: -fsanitize=thread as a way to be called at each access; the
+# functions are ours (emulator/src/thread_hooks.cpp), the sanitizer's runtime is not linked. Structs must stay
+# whole: a uint4 is one access of 16 bytes.
+add_library(traced_options INTERFACE)
+if(DRILL_TRACED)
+  target_compile_options(traced_options INTERFACE -fsanitize=thread)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(traced_options INTERFACE -fno-tree-sra -fno-ipa-sra
+                                                    --param=tsan-instrument-func-entry-exit=0)
+  else()
+    target_compile_options(
+      traced_options INTERFACE "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
+                               "SHELL:-mllvm -tsan-instrument-read-before-write=1")
+  endif()
+endif()
+
 # A file with blanks has variables that nobody uses yet. Linked after kernel_options: the last flag wins.
 add_library(skeleton_options INTERFACE)
 set(skeleton_flags -Wno-unused-parameter -Wno-unused-variable -Wno-unused-function

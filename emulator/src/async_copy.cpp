@@ -35,6 +35,7 @@ void AsyncCopies::land_oldest() {
   const Copy copy = ring_[landed_ % kCapacity];
   ++landed_;
   if (copy.barrier != nullptr) {
+    tell_arrival(*t_block, thread_, copy.barrier->address, copy.place);
     t_block->mbarriers.arrive(*copy.barrier, 0, copy.place);
     return;
   }
@@ -46,6 +47,7 @@ void AsyncCopies::land_oldest() {
   }
   t_block->touching = {};
   t_block->lines.write(t_block->shared_offset(copy.to), kBytes, thread_);
+  if (Observer* o = observer()) o->async_landed(*t_block, thread_, copy.to, kBytes);
 }
 
 void AsyncCopies::land_until(std::uint32_t position) {
@@ -87,14 +89,32 @@ void cp_async16(void* shared, const void* global, bool valid, Place place) {
   if (valid) probe(global);
   block.async_copies().issue(shared, valid ? global : nullptr, place);
   block.touching = {};
+  if (observer() == nullptr) return;
+  Access access;
+  access.bytes = AsyncCopies::kBytes;
+  access.via = Via::kCpAsync;
+  access.place = place;
+  if (valid) {
+    access.address = global;
+    access.reads = true;
+    tell_access(access);
+  }
+  access.address = shared;
+  access.reads = false;
+  access.writes = true;
+  tell_access(access);
 }
 
 void cp_async_commit() {
   t_block->async_copies().commit();
+  if (Observer* o = observer()) o->async_commit(*t_block, t_block->current().linear);
 }
 
 void cp_async_wait(int pending_groups) {
   t_block->async_copies().wait(pending_groups);
+  if (Observer* o = observer()) {
+    o->async_wait(*t_block, t_block->current().linear, pending_groups);
+  }
 }
 
 }  // namespace emulator

@@ -131,13 +131,17 @@ int Block::sync_threads(Operation operation, bool predicate, Place place) {
          place, true);
   }
   barrier.count += predicate ? 1 : 0;
+  const Sync sync{SyncKind::kBlock, operation, 0, 0, place};
+  if (Observer* o = observer()) o->arrive(*this, current_->linear, sync);
   if (++barrier.arrived == live_) {
+    if (Observer* o = observer()) o->complete(*this, sync);
     release_barrier();
   } else {
     wait_at(operation, place);
     barrier.waiting.push_back(current_);
     switch_to_next(false);
   }
+  if (Observer* o = observer()) o->pass(*this, current_->linear, sync);
   return barrier.result;
 }
 
@@ -188,6 +192,7 @@ void Block::thread_main() {
   Fiber& self = *current_;
   if (!thrown.empty()) fail_at("exception", std::move(thrown), self);
   check_copies_of(self);
+  if (Observer* o = observer()) o->thread_ends(*this, self.linear);
   self.state = State::kReturned;
   self.stack_in_use = false;
   --live_;

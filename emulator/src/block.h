@@ -21,6 +21,7 @@
 #include "fiber.h"
 #include "mbarrier.h"
 #include "named_barrier.h"
+#include "observer.h"
 #include "register_budget.h"
 #include "shared_lines.h"
 #include "wgmma.h"
@@ -303,13 +304,16 @@ __attribute__((always_inline)) inline void Block::collective(Operation operation
     refuse_arrival(*joined, operation, mask, place);
   }
   joined->arrived |= self;
+  const Sync sync{SyncKind::kWarp, operation, 0, mask, place};
+  if (Observer* o = observer()) o->arrive(*this, current_->linear, sync);
   if (joined->arrived == (mask & w.live)) {
     finish_collective(w, *joined);
-    return;
+  } else {
+    wait_at(operation, place);
+    joined->waiting.push_back(current_);
+    switch_to_next(false);
   }
-  wait_at(operation, place);
-  joined->waiting.push_back(current_);
-  switch_to_next(false);
+  if (Observer* o = observer()) o->pass(*this, current_->linear, sync);
 }
 
 }  // namespace emulator

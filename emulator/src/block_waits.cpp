@@ -208,13 +208,32 @@ std::uint32_t shared_address(const void* pointer, Place place) {
   return offset;
 }
 
+namespace {
+
+void tell_flag(const std::int32_t* flag, MemoryOrder order, Place place) {
+  if (observer() == nullptr) return;
+  Access access;
+  access.address = flag;
+  access.bytes = sizeof *flag;
+  access.via = Via::kAtomic;
+  access.reads = true;
+  access.writes = order == MemoryOrder::kRelease;
+  access.order = order;
+  access.place = place;
+  tell_access(access);
+}
+
+}  // namespace
+
 int load_acquire(const std::int32_t* flag, Place place) {
   t_block->poll(Operation::kLoadAcquire, place);
+  tell_flag(flag, MemoryOrder::kAcquire, place);
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): the builtin writes it
 void add_release(std::int32_t* flag, int value) {
+  tell_flag(flag, MemoryOrder::kRelease, {});
   __atomic_fetch_add(flag, value, __ATOMIC_RELEASE);
   t_block->advance();
 }

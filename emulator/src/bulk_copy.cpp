@@ -38,6 +38,19 @@ unsigned char* chunk_address(const unsigned char* row, std::size_t chunk) {
   return reinterpret_cast<unsigned char*>(swizzle_128(address));
 }
 
+// Rows of a box are 128 bytes in shared memory, less in the array at its edges.
+void tell_bulk(const void* address, std::size_t bytes, bool writes, Place place) {
+  if (observer() == nullptr || bytes == 0) return;
+  Access access;
+  access.address = address;
+  access.bytes = static_cast<std::uint32_t>(bytes);
+  access.via = Via::kBulk;
+  access.reads = !writes;
+  access.writes = writes;
+  access.place = place;
+  tell_access(access);
+}
+
 std::uint32_t hash_of_box(const unsigned char* box, std::size_t bytes) {
   std::uint32_t hash = 0;
   for (std::size_t i = 0; i < bytes; i += SharedLines::kBytes) {
@@ -86,6 +99,12 @@ void BulkCopies::load(
   block_.lines.start_copy(block_.shared_offset(to), map.box_bytes());
   barrier.coming += static_cast<std::int64_t>(map.box_bytes());
   loads_.push_back({to, map, start, 0, &barrier, place});
+  for (int row = 0; observer() != nullptr && row < map.box_rows; ++row) {
+    const BoxRow inside = box_row(map, start, row);
+    // A multicast reads the array once.
+    if (&block_ == t_block) tell_bulk(inside.array, inside.count, false, place);
+    tell_bulk(to + static_cast<std::size_t>(row) * kBoxRowBytes, kBoxRowBytes, true, place);
+  }
 }
 
 void BulkCopies::load_word(void* shared, std::uint32_t value, Mbarrier& barrier, Place place) {
@@ -119,6 +138,8 @@ void BulkCopies::land(Mbarrier& barrier) {
       block_.lines.land_bulk_copy(block_.shared_offset(load.to), load.to, load.bytes());
     }
     block_.touching = {};
+    if (Observer* o = observer()) o->async_landed(block_, -1, load.to, load.bytes());
+    tell_arrival(block_, -1, barrier.address, load.place);
     block_.mbarriers.complete_bytes(barrier, static_cast<std::int64_t>(load.bytes()), load.place);
   }
 }
@@ -162,6 +183,7 @@ void BulkCopies::read(Store& store) {
                 "bulk_wait_read() comes first",
                 store.place);
   }
+  tell_bulk(store.from, store.map.box_bytes(), false, store.place);
   store.data.resize(store.map.box_bytes());
   for (std::size_t i = 0; i < store.data.size(); i += SharedLines::kBytes) {
     std::memcpy(&store.data[i], chunk_address(store.from, i / SharedLines::kBytes),
@@ -174,6 +196,7 @@ void BulkCopies::write(const Store& store) {
   for (int row = 0; row < store.map.box_rows; ++row) {
     const BoxRow inside = box_row(store.map, store.start, row);
     if (inside.count == 0) continue;
+    tell_bulk(inside.array, inside.count, true, store.place);
     const unsigned char* bytes =
         &store.data[static_cast<std::size_t>(row) * kBoxRowBytes + inside.first];
     if (!store.add) {
@@ -235,6 +258,7 @@ void fence_proxy_async() {
   const int thread = block.current().linear;
   block.lines.fence(thread);
   block.mbarriers.fence(thread);
+  if (Observer* o = observer()) o->fence(block, thread, FenceKind::kProxyAsync);
 }
 
 void tma_load(void* shared,

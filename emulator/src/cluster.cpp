@@ -12,6 +12,7 @@ bool Cluster::run(const KernelCall& call, uint3 first, dim3 grid_dim) {
   for (int rank = 0; rank < size(); ++rank) {
     block(rank).start(call, {first.x + static_cast<unsigned>(rank), first.y, first.z}, grid_dim,
                       *this, rank);
+    if (Observer* o = observer()) o->block_begins(block(rank));
   }
   for (;;) {
     const bool ran = run_some();
@@ -30,7 +31,11 @@ bool Cluster::run(const KernelCall& call, uint3 first, dim3 grid_dim) {
     }
   }
   for (Block* b : blocks_) b->finish();
-  return failed() == nullptr;
+  if (failed() != nullptr) return false;
+  if (Observer* o = observer()) {
+    for (Block* b : blocks_) o->block_ends(*b);
+  }
+  return true;
 }
 
 bool Cluster::run_some() {
@@ -66,9 +71,12 @@ void Cluster::report_deadlock() {
 
 void Cluster::sync(Block& own, Place place) {
   ++arrived_;
+  const Sync sync{SyncKind::kCluster, Operation::kClusterSync, 0, 0, place};
+  if (Observer* o = observer()) o->arrive(own, own.current().linear, sync);
   own.queue_current(own.cluster_waiting, Operation::kClusterSync, place);
   release_if_complete();
   own.switch_away();
+  if (Observer* o = observer()) o->pass(own, own.current().linear, sync);
 }
 
 // The last to arrive waits too, for a moment: all are queued anew.
@@ -77,6 +85,9 @@ void Cluster::release_if_complete() {
   for (const Block* b : blocks_) live += b->live();
   if (arrived_ == 0 || arrived_ < live) return;
   arrived_ = 0;
+  if (Observer* o = observer()) {
+    o->complete(*blocks_.front(), {SyncKind::kCluster, Operation::kClusterSync, 0, 0, {}});
+  }
   for (Block* b : blocks_) b->wake(b->cluster_waiting);
 }
 
@@ -112,6 +123,7 @@ void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place) {
   Block& own = *t_block;
   Block& peer = own.cluster().peer(rank, kName, place);
   std::uint64_t* there = Cluster::same_place(own, peer, barrier);
+  tell_arrival(own, own.current().linear, there, place);
   peer.mbarriers.arrive(peer.mbarriers.at(there, kName, &peer != &own, place), 0, place);
 }
 

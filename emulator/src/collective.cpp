@@ -76,6 +76,10 @@ void Block::finish_collective(Warp& w, Collective& collective) {
     compute_collective(w, collective);
     touching = {};
   }
+  if (Observer* o = observer()) {
+    o->complete(*this,
+                {SyncKind::kWarp, collective.operation, 0, collective.arrived, collective.place});
+  }
   ready_.splice_front(collective.waiting);
   Collective& last = w.collectives[static_cast<std::size_t>(--w.num_collectives)];
   if (&last != &collective) collective = last;

@@ -30,6 +30,7 @@ constexpr int kMaxWorkers = 16;  // each has up to 1024 guarded stacks: memory m
 
 int wanted_workers() {
   if (kAsan) return 1;  // __shared__ variables are plain statics there
+  if (observer() != nullptr) return 1;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int wanted = options().workers > 0 ? options().workers : cores;
   return std::clamp(wanted, 1, kMaxWorkers);
@@ -291,7 +292,13 @@ Device& device() {
 cudaError_t run_grid(const Grid& grid) {
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
-  return device().run(grid);
+  Observer* const watching = observer();
+  if (watching == nullptr) return device().run(grid);
+  take_stock_of_memory();
+  watching->launch_begins(grid);
+  const cudaError_t error = device().run(grid);
+  watching->launch_ends(error != cudaSuccess);
+  return error;
 }
 
 }  // namespace emulator

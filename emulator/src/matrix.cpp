@@ -39,6 +39,19 @@ int num_matrices(Operation operation) {
   }
 }
 
+// A row of an ldmatrix or stmatrix.
+void tell_row(const void* row, bool writes, Place place) {
+  if (observer() == nullptr) return;
+  Access access;
+  access.address = row;
+  access.bytes = 16;
+  access.via = writes ? Via::kStmatrix : Via::kLdmatrix;
+  access.reads = !writes;
+  access.writes = writes;
+  access.place = place;
+  tell_access(access);
+}
+
 }  // namespace
 
 void compute_ldmatrix(Warp& warp, int num_matrices, bool transposed) {
@@ -75,6 +88,7 @@ void ldmatrix(Operation operation, std::uint32_t* registers, const void* row, Pl
     }
   }
   warp.rows[lane] = row;
+  if (lane < matrices * 8) tell_row(row, false, place);
   block.collective(operation, kWholeWarp, place);
   for (int i = 0; i < matrices; ++i) registers[i] = warp.out[i][lane];
 }
@@ -105,6 +119,7 @@ void stmatrix(Operation operation, const std::uint32_t* registers, void* row, Pl
   }
   warp.rows[lane] = row;
   for (int i = 0; i < 4; ++i) warp.in[i][lane] = registers[i];
+  tell_row(row, true, place);
   block.collective(operation, kWholeWarp, place);
   block.lines.write(block.shared_offset(row), kRowBytes, block.current().linear);
 }

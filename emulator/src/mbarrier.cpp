@@ -22,11 +22,20 @@ std::uint64_t load(const std::uint64_t* address) {
   return word;
 }
 
+Sync sync_of(const std::uint64_t* barrier, Place place) {
+  return {SyncKind::kMbarrier, Operation::kMbarrierWait, reinterpret_cast<std::uintptr_t>(barrier),
+          0, place};
+}
+
 std::string where(const Block& block, const std::uint64_t* address) {
   return "the mbarrier at " + block.describe_shared(address);
 }
 
 }  // namespace
+
+void tell_arrival(Block& block, int thread, const std::uint64_t* barrier, Place place) {
+  if (Observer* o = observer()) o->arrive(block, thread, sync_of(barrier, place));
+}
 
 const Mbarrier* Mbarriers::find(const std::uint64_t* address) const {
   const std::uint64_t number = load(address) & kNumber;
@@ -150,6 +159,7 @@ void Mbarriers::end_phase_if_complete(Mbarrier& barrier, Place place) {
   }
   ++barrier.phase;
   barrier.pending = barrier.count;
+  if (Observer* o = observer()) o->complete(block_, sync_of(barrier.address, place));
   auto& arrivals = barrier.async_arrivals;
   arrivals.erase(
       std::remove_if(arrivals.begin(), arrivals.end(),
@@ -168,13 +178,20 @@ bool Mbarriers::wait(std::uint64_t* address, std::uint32_t parity, bool may_refu
                     ", not 0 or 1: the lowest bit of the number of the phase",
                 place);
   }
-  if ((barrier.phase & 1u) != parity) return true;
   Fiber& fiber = block_.current();
+  if ((barrier.phase & 1u) != parity) {
+    if (Observer* o = observer()) o->pass(block_, fiber.linear, sync_of(address, place));
+    return true;
+  }
   fiber.barrier = address;
   fiber.detail = parity;
   fiber.refused = false;
   block_.wait_in(barrier.waiting,
                  may_refuse ? Operation::kMbarrierTryWait : Operation::kMbarrierWait, place);
+  Observer* const watching = observer();
+  if (watching != nullptr && !fiber.refused) {
+    watching->pass(block_, fiber.linear, sync_of(address, place));
+  }
   return !fiber.refused;
 }
 
@@ -216,11 +233,16 @@ void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place) {
 
 void mbarrier_init_fence() {
   t_block->mbarriers.fence(t_block->current().linear);
+  if (Observer* o = observer()) {
+    o->fence(*t_block, t_block->current().linear, FenceKind::kMbarrierInit);
+  }
 }
 
 void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes, Place place) {
   Mbarriers& all = t_block->mbarriers;
-  all.arrive(all.at(barrier, "mbarrier_arrive", false, place), expected_bytes, place);
+  Mbarrier& there = all.at(barrier, "mbarrier_arrive", false, place);
+  tell_arrival(*t_block, t_block->current().linear, barrier, place);
+  all.arrive(there, expected_bytes, place);
 }
 
 void cp_async_mbarrier_arrive(std::uint64_t* address, Place place) {

@@ -18,6 +18,10 @@
 namespace emulator {
 
 class Block;
+struct Mbarrier;
+
+// Tells the observer of an arrival; of a bulk load thread -1.
+void tell_arrival(Block& block, int thread, const std::uint64_t* barrier, Place place);
 
 struct Mbarrier {
   // A cp.async.mbarrier.arrive.noinc: lands with the thread's copies up to `position`.

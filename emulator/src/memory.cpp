@@ -11,6 +11,7 @@
 #include "context.h"
 #include "fault.h"
 #include "named_arrays.h"
+#include "observer.h"
 #include "stream.h"
 
 namespace emulator {
@@ -162,6 +163,14 @@ bool find_allocation(const void* address, AllocationRange* range) {
   if (start - low >= allocation.bytes) return false;
   *range = {low, allocation.bytes};
   return true;
+}
+
+std::vector<DeviceRange> device_allocations() {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  std::vector<DeviceRange> all;
+  for (const auto& [low, allocation] : h.allocations) all.push_back({low, allocation.bytes});
+  return all;
 }
 
 cudaError_t copy_to_symbol(

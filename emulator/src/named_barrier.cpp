@@ -30,8 +30,15 @@ void NamedBarriers::arrive(int id, int threads, bool waits, Place place) {
                            std::to_string(threads);
     block_.fail("divergence", std::move(sentence), place);
   }
+  const Sync sync{SyncKind::kNamedBarrier, Operation::kNamedBarrier,
+                  static_cast<std::uintptr_t>(id), 0, place};
+  if (Observer* o = observer()) o->arrive(block_, block_.current().linear, sync);
   if (++barrier.arrived == threads) {
     barrier.arrived = 0;
+    if (Observer* o = observer()) {
+      o->complete(block_, sync);
+      if (waits) o->pass(block_, block_.current().linear, sync);
+    }
     block_.wake(barrier.waiting);
     return;
   }
@@ -41,6 +48,7 @@ void NamedBarriers::arrive(int id, int threads, bool waits, Place place) {
   }
   block_.current().detail = static_cast<std::uint32_t>(id);
   block_.wait_in(barrier.waiting, Operation::kNamedBarrier, place);
+  if (Observer* o = observer()) o->pass(block_, block_.current().linear, sync);
 }
 
 std::string NamedBarriers::describe(int id) const {

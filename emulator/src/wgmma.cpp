@@ -96,6 +96,7 @@ WgmmaOperation& Warpgroup::operation_of(Block& block,
   }
   list_pieces(call.b, call.n, call.b_is_mn_major, &pieces, place);
   operation.hash ^= hash_tile(block, pieces, first, true, place) * 31;
+  if (Observer* o = observer()) o->wgmma_issued(block, thread, call.n, call.is_e4m3, place);
   return operation;
 }
 
@@ -199,8 +200,12 @@ void Warpgroup::wait(Block& block, int thread, int pending_groups, Place place) 
     block.fail("missing commit", "wgmma_wait<0>() while no wgmma_commit() closed the last group",
                operations_[issued_[t] - done_ - 1].place);
   }
+  const Sync sync{SyncKind::kWarpgroup, Operation::kWgmmaWait,
+                  static_cast<std::uintptr_t>(thread / kWarpgroupThreads), 0, place};
+  if (Observer* o = observer()) o->arrive(block, thread, sync);
   if (++waiting_threads_ < kWarpgroupThreads) {
     block.wait_in(waiting_, Operation::kWgmmaWait, place);
+    if (Observer* o = observer()) o->pass(block, thread, sync);
     return;
   }
   // wgmma runs as late as it may: who was told too early that a tile is free writes it now.
@@ -218,6 +223,10 @@ void Warpgroup::wait(Block& block, int thread, int pending_groups, Place place) 
     operations_.pop_front();
     ++done_;
     if (--all.operations == 0) give_accumulators(block, all, place);
+  }
+  if (Observer* o = observer()) {
+    o->complete(block, sync);
+    o->pass(block, thread, sync);
   }
   block.wake(waiting_);
 }

@@ -203,6 +203,21 @@ void list_pieces(std::uint64_t descriptor,
   }
 }
 
+namespace {
+
+void tell_piece(const void* bytes, Place place) {
+  if (observer() == nullptr) return;
+  Access access;
+  access.address = bytes;
+  access.bytes = SharedLines::kBytes;
+  access.via = Via::kWgmma;
+  access.reads = true;
+  access.place = place;
+  tell_access(access);
+}
+
+}  // namespace
+
 std::uint32_t hash_tile(Block& block,
                         const std::vector<TilePiece>& pieces,
                         int first_thread,
@@ -222,6 +237,7 @@ std::uint32_t hash_tile(Block& block,
       const auto problem =
           block.lines.read(piece.offset, bytes, first_thread, kWarpgroupThreads, &hash);
       block.refuse_async_read(problem, "wgmma", bytes, place);
+      tell_piece(bytes, place);
     } else {
       hash = SharedLines::hash_of(bytes);
       if (block.lines.is_under_way(piece.offset)) {

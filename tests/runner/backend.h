@@ -13,6 +13,9 @@ void set_thread_order(protocol::ThreadOrder order);
 // Forget the blanks that were reached; after a call, note them in the reply.
 void clear_todos();
 void note_todos(protocol::Reply& reply);
+// Around the call under test: a traced build of the emulator watches it where it was told to.
+void begin_watch();
+void end_watch();
 // What the kernels of a captured call use; nothing on the emulator.
 void note_kernels(cudaGraph_t graph, protocol::Reply& reply);
 // Tells the emulator the names and shapes of the buffers, whose payloads lie at `pointers`; what is

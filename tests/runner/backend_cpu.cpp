@@ -21,6 +21,14 @@ void clear_todos() {
   emulator::clear_todo();
 }
 
+void begin_watch() {
+  emulator::begin_watch();
+}
+
+void end_watch() {
+  emulator::end_watch();
+}
+
 void note_todos(protocol::Reply& reply) {
   for (int i = 0; i < emulator::todo_count() && i < protocol::kMaxTodos; ++i) {
     std::snprintf(reply.todo_names[i], sizeof reply.todo_names[i], "%s", emulator::todo(i));

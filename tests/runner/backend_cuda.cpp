@@ -23,6 +23,10 @@ void clear_todos() {
   }
 }
 
+void begin_watch() {}
+
+void end_watch() {}
+
 void note_todos(protocol::Reply& reply) {
   const auto note = [&](const uint32_t(&hashes)[kTodoSlots]) {
     for (const uint32_t hash : hashes) {

@@ -103,8 +103,10 @@ void run_call(
   if (replay) {
     capture_and_replay(call, buffers, images.data() + bytes, reply);
   } else {
+    begin_watch();
     reply.call_status = call_stage(call);
     reply.device_status = cudaStreamSynchronize(stream);
+    end_watch();
   }
   // Work that was put on another stream is awaited too; the parent sees what it left behind.
   const cudaError_t device = cudaDeviceSynchronize();

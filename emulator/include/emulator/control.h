@@ -36,6 +36,12 @@ Options& options();
 const char* fault();
 void clear_fault();
 
+// In a build that traces kernels (the tree cpu-traced): from begin_watch() to end_watch() the
+// observer that EMULATOR_WATCH names looks on. Elsewhere, and without that variable, nothing.
+bool can_watch();
+void begin_watch();
+void end_watch();
+
 // Distinct regions that DRILL_TODO named, in the order in which they were first reached.
 int todo_count();
 const char* todo(int index);

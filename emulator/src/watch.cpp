@@ -1,0 +1,48 @@
+#include "watch.h"
+
+#include <emulator/control.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace emulator {
+
+namespace {
+
+struct Watch {
+  const char* name;
+  MakeWatch make;
+};
+
+// EMULATOR_WATCH=NAME or NAME:ARGUMENT
+constexpr Watch kWatches[] = {
+    {nullptr, nullptr},
+};
+
+Observer* g_watching = nullptr;
+
+}  // namespace
+
+bool can_watch() {
+  return kTraced;
+}
+
+void begin_watch() {
+  const char* wanted = std::getenv("EMULATOR_WATCH");
+  if (!kTraced || wanted == nullptr || g_watching != nullptr) return;
+  const char* colon = std::strchr(wanted, ':');
+  const std::string name = colon == nullptr ? wanted : std::string(wanted, colon);
+  for (const Watch& watch : kWatches) {
+    if (watch.name == nullptr || name != watch.name) continue;
+    g_watching = watch.make(colon == nullptr ? "" : colon + 1);
+    observe(g_watching);
+  }
+}
+
+void end_watch() {
+  observe(nullptr);
+  delete g_watching;
+  g_watching = nullptr;
+}
+
+}  // namespace emulator
