@@ -77,6 +77,7 @@ class Block {
   int live() const { return live_; }
   int num_threads() const { return num_threads_; }
   int rank() const { return rank_; }
+  uint3 index() const { return index_; }
   Cluster& cluster() { return *cluster_; }
 
   bool failed() const { return fault_.error != cudaSuccess; }

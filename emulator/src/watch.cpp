@@ -16,6 +16,9 @@ struct Watch {
 
 // EMULATOR_WATCH=NAME or NAME:ARGUMENT
 constexpr Watch kWatches[] = {
+#ifdef EMULATOR_TRACED
+    {"check", make_checker},
+#endif
     {nullptr, nullptr},
 };
 

@@ -13,5 +13,6 @@ using MakeWatch = Observer* (*)(const std::string& argument);
 
 // The functions that make the observers; each stands in the observer's own file. watch.cpp lists
 // them.
+Observer* make_checker(const std::string& argument);
 
 }  // namespace emulator
