@@ -66,6 +66,14 @@ struct DebugOptions {
   bool gpu = false;
 };
 
+struct CheckOptions {
+  std::string stage;
+  std::string case_name;  // "": the tests' quick set, on a GPU its smallest cases
+  bool solution = false;
+  bool cpu = false;
+  bool gpu = false;
+};
+
 struct WorklogOptions {
   std::string stage;
   std::string note;
@@ -132,6 +140,7 @@ int show_diff(const Course& course, const DiffOptions& options);
 int show_solution(const Course& course, const SolutionOptions& options);
 int watch_stage(const Course& course, const WatchOptions& options);
 int debug_stage(const Course& course, const DebugOptions& options);
+int check_stage(const Course& course, const CheckOptions& options);
 int show_worklog(const Course& course, const WorklogOptions& options);
 int export_course(const Course& course, const ExportOptions& options);
 int run_stage(const Course& course, const RunOptions& options);

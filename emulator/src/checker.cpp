@@ -61,7 +61,8 @@ class Checker : public Observer {
   ShadowCell& cell_at(Block& block, const void* address, Space space);
   Meeting& meeting(const Block& block, const Sync& sync);
   void synchronize_by_atomic(const Access& access, std::uint32_t warp, bool before);
-  void check_bounds(const Now& now);
+  // False: what is outside belongs to nobody, and no more is said about it.
+  bool check_bounds(const Now& now);
   void check_read(const Now& now, const char* address, ShadowCell& cell);
   void check_write(const Now& now, const char* address, ShadowCell& cell);
   void check_order(const Now& now, const char* address, const PastAccess& past, const char* verb);
@@ -161,7 +162,7 @@ void Checker::access(Block& block, int thread, const Access& access) {
   const Now now{{order_.now(warp, thread), findings_.where(access.place, access.pc), atomic},
                 &access,
                 &block};
-  if (access.space == Space::kGlobal) check_bounds(now);
+  if (access.space == Space::kGlobal && !check_bounds(now)) return;
   const auto* address = static_cast<const char*>(access.address);
   for (std::uint32_t i = 0; i < access.bytes; ++i) {
     // A wide access may reach behind what is shared.
@@ -192,16 +193,16 @@ void Checker::synchronize_by_atomic(const Access& access, std::uint32_t warp, bo
   }
 }
 
-void Checker::check_bounds(const Now& now) {
+bool Checker::check_bounds(const Now& now) {
   const auto* first = static_cast<const char*>(now.access->address);
   const char* last = first + now.access->bytes - 1;
   ElementText element{};
   // Of what has no name, only the allocation is known, and that was looked at.
   AllocationRange range;
-  if (!find_allocation(first, &range) || !describe_element(first, &element)) return;
+  if (!find_allocation(first, &range) || !describe_element(first, &element)) return true;
   const bool reaches_out = element.inside && array_at(last) != array_at(first);
-  if (element.inside && !reaches_out) return;
-  if (!findings_.is_new("out of bounds", now.past.where, 0)) return;
+  if (element.inside && !reaches_out) return true;
+  if (!findings_.is_new("out of bounds", now.past.where, 0)) return false;
   const char* verb = now.access->writes ? "write" : "read";
   const std::string bytes = now.access->via == Via::kPlain
                                 ? " of " + std::to_string(now.access->bytes) +
@@ -211,6 +212,7 @@ void Checker::check_bounds(const Now& now) {
       "out of bounds",
       verb + bytes + " at " + element.text + (reaches_out ? ", which reaches behind its end" : ""),
       {actor_of(now.past, now.access->writes ? "writes" : "reads")});
+  return false;
 }
 
 void Checker::check_order(const Now& now,
@@ -238,7 +240,9 @@ void Checker::check_read(const Now& now, const char* address, ShadowCell& cell) 
                   name_of(now, address) + " is read while a copy to it is under way",
                   {actor_of(cell.write, "copies"), actor_of(now.past, "reads")});
   }
-  if (!cell.written && findings_.is_new("uninitialised read", now.past.where, 0)) {
+  // A box or a tile is fetched whole, with rows that nobody has written and nobody will use.
+  const bool whole = now.access->via == Via::kBulk || now.access->via == Via::kWgmma;
+  if (!cell.written && !whole && findings_.is_new("uninitialised read", now.past.where, 0)) {
     findings_.add("uninitialised read",
                   name_of(now, address) + " is read, and nothing was ever written there",
                   {actor_of(now.past, "reads")});
