@@ -16,9 +16,9 @@ std::string labelled(std::string_view label, std::string_view text) {
   return wrapped(std::string(kIndent, ' ') + padded(label, 8), text);
 }
 
-// "at mine/m2_grouped_gemm.cu:140", wherever it stands in a line.
+// "at mine/m2_grouped_gemm.cu:140" or the same in brackets, wherever it stands in a line.
 void add_places(const std::string& line, std::vector<std::string>& places) {
-  static const std::regex kPlace(R"(at ([^ :]+\.(?:cu|cuh|h|cpp):[0-9]+))");
+  static const std::regex kPlace(R"((?:at |\()([^ :()]+\.(?:cu|cuh|h|cpp):[0-9]+))");
   for (std::sregex_iterator at(line.begin(), line.end(), kPlace), end; at != end; ++at) {
     if (std::find(places.begin(), places.end(), (*at)[1].str()) == places.end()) {
       places.push_back((*at)[1].str());
@@ -28,7 +28,11 @@ void add_places(const std::string& line, std::vector<std::string>& places) {
 
 // A place alone on its line ("  at FILE:LINE", from a program counter) belongs to the line above.
 void add_detail(const std::string& line, Finding& finding) {
-  const std::string text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  std::string text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  // A compiler cache may have given the compiler a path from the build tree on.
+  for (std::size_t at = text.find("../"); at != std::string::npos; at = text.find("../")) {
+    text.erase(at, 3);
+  }
   add_places(text, finding.places);
   if (text.rfind("at ", 0) == 0 && !finding.details.empty()) {
     finding.details.back() += " " + text;

@@ -202,7 +202,7 @@ bool Checker::check_bounds(const Now& now) {
   if (!find_allocation(first, &range) || !describe_element(first, &element)) return true;
   const bool reaches_out = element.inside && array_at(last) != array_at(first);
   if (element.inside && !reaches_out) return true;
-  if (!findings_.is_new("out of bounds", now.past.where, 0)) return false;
+  if (!findings_.is_new("bounds", now.past.where, 0)) return false;
   const char* verb = now.access->writes ? "write" : "read";
   const std::string bytes = now.access->via == Via::kPlain
                                 ? " of " + std::to_string(now.access->bytes) +
@@ -221,7 +221,7 @@ void Checker::check_order(const Now& now,
                           const char* verb) {
   if (past.stamp.clock == 0 || (past.atomic && now.past.atomic)) return;
   if (order_.is_ordered(past.stamp, now.past.stamp)) return;
-  if (!findings_.is_new("race", now.past.where, past.where)) return;
+  if (!findings_.is_new("order", now.past.where, past.where)) return;
   const bool two_blocks = order_.block_of(past.stamp.warp) != order_.block_of(now.past.stamp.warp);
   const bool same_warp = past.stamp.warp == now.past.stamp.warp;
   findings_.add(
@@ -235,14 +235,14 @@ void Checker::check_order(const Now& now,
 }
 
 void Checker::check_read(const Now& now, const char* address, ShadowCell& cell) {
-  if (cell.under_way && findings_.is_new("missing wait", now.past.where, cell.write.where)) {
+  if (cell.under_way && findings_.is_new("order", now.past.where, cell.write.where)) {
     findings_.add("missing wait",
                   name_of(now, address) + " is read while a copy to it is under way",
                   {actor_of(cell.write, "copies"), actor_of(now.past, "reads")});
   }
   // A box or a tile is fetched whole, with rows that nobody has written and nobody will use.
   const bool whole = now.access->via == Via::kBulk || now.access->via == Via::kWgmma;
-  if (!cell.written && !whole && findings_.is_new("uninitialised read", now.past.where, 0)) {
+  if (!cell.written && !whole && findings_.is_new("unwritten", now.past.where, 0)) {
     findings_.add("uninitialised read",
                   name_of(now, address) + " is read, and nothing was ever written there",
                   {actor_of(now.past, "reads")});

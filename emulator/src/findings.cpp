@@ -17,9 +17,9 @@ std::uint32_t Findings::where(Place place, std::uintptr_t pc) {
   return found->second;
 }
 
-bool Findings::is_new(const char* kind, std::uint32_t where, std::uint32_t other) {
+bool Findings::is_new(const char* group, std::uint32_t where, std::uint32_t other) {
   if (seen_.size() >= kMost) return false;
-  return seen_.insert({kind, std::minmax(where, other)}).second;
+  return seen_.insert({group, std::minmax(where, other)}).second;
 }
 
 void Findings::add(const char* kind,

@@ -27,8 +27,9 @@ class Findings {
   // A number for a line: a place, or the pc where that has none.
   std::uint32_t where(Place place, std::uintptr_t pc);
 
-  // Is it worth to put this into words? Only the first time for these two lines.
-  bool is_new(const char* kind, std::uint32_t where, std::uint32_t other);
+  // Is it worth to put this into words? Only the first time for these two lines. (What is read
+  // too early is told as one kind of mistake alone, though others follow from it.)
+  bool is_new(const char* group, std::uint32_t where, std::uint32_t other);
   void add(const char* kind, const std::string& sentence, const std::vector<Actor>& actors);
 
   bool empty() const { return text_.empty(); }

@@ -35,7 +35,7 @@ __global__ void wide_read_over_the_end(Arrays a) {
 }
 FAULT_CASE(wide_read_over_the_end, 1, 1, 0)
 
-// case static_shared_overrun, memory: out of bounds
+// case static_shared_overrun, memory: undefined behaviour
 __global__ void static_shared_overrun(Arrays a) {
   __shared__ float tile[32];
   tile[threadIdx.x] = 1;  // <-
@@ -43,6 +43,19 @@ __global__ void static_shared_overrun(Arrays a) {
   a.out[0] = tile[0];
 }
 FAULT_CASE(static_shared_overrun, 1, 40, 0)
+
+// case static_shared_overrun_by_pointer, memory: out of bounds
+__device__ void set_to_one(float* place) {
+  *place = 1;  // <-
+}
+__global__ void static_shared_overrun_by_pointer(Arrays a) {
+  __shared__ float tile[32];
+  float* first = tile;
+  set_to_one(first + threadIdx.x);
+  __syncthreads();
+  a.out[0] = tile[0];
+}
+FAULT_CASE(static_shared_overrun_by_pointer, 1, 40, 0)
 
 // case dynamic_shared_overrun, memory: out of bounds
 __global__ void dynamic_shared_overrun(Arrays a) {

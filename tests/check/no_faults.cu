@@ -25,7 +25,7 @@ __global__ void barriers_on_both_sides(Arrays a) {
   }
   if (thread() < 32) a.out[thread()] = sum;
 }
-FAULT_CASE(barriers_on_both_sides, 2, 64, 0)
+FAULT_CASE(barriers_on_both_sides, 1, 64, 0)
 
 // case syncwarp_between_lanes: nothing
 __global__ void syncwarp_between_lanes(Arrays a) {

@@ -15,7 +15,7 @@ __device__ int thread() {
 // case different_barriers, order: divergence
 __global__ void different_barriers(Arrays a) {
   if (thread() < 32) {
-    __syncthreads();
+    __syncthreads();  // <-
   } else {
     __syncthreads();  // <-
   }
@@ -35,7 +35,7 @@ FAULT_CASE(returns_before_the_barrier, 1, 64, 0)
 __global__ void shuffle_of_half_a_warp(Arrays a) {
   float sum = a.x[thread()];
   if (thread() < 16) {
-    sum += __shfl_xor_sync(0xffffffff, sum, 1);
+    sum += __shfl_xor_sync(0xffffffff, sum, 1);  // <-
   } else {
     __syncwarp();  // <-
   }
@@ -48,8 +48,8 @@ __global__ void no_barrier_after_the_load(Arrays a) {
   __shared__ float tile[64];
   tile[thread()] = 0;
   __syncthreads();
-  tile[thread()] = a.x[thread() % 32];                             // <-
-  a.out[thread() % 32] = thread() < 32 ? tile[63 - thread()] : 0;  // <-
+  tile[thread()] = a.x[thread() % 32];                       // <-
+  if (thread() < 32) a.out[thread()] = tile[63 - thread()];  // <-
 }
 FAULT_CASE(no_barrier_after_the_load, 1, 64, 0)
 
@@ -175,7 +175,7 @@ __global__ void wait_without_a_barrier(Arrays a) {
   moe::cp_async_wait<0>();
   const float mine = tile16()[4 * thread()];
   const float other = thread() >= 32 ? tile16()[4 * (thread() - 32)] : 0;  // <-
-  if (thread() < 32) a.out[thread()] = mine + other;
+  if (thread() >= 32) a.out[thread() - 32] = mine + other;
 }
 FAULT_CASE(wait_without_a_barrier, 1, 64, 1024)
 
@@ -266,7 +266,7 @@ __global__ void reads_before_the_mbarrier(Arrays a) {
 }
 FAULT_CASE(reads_before_the_mbarrier, 1, 64, 1024)
 
-// case endless_loop, order: hang
+// case endless_loop, memory: hang
 __global__ void endless_loop(Arrays a) {
   volatile float* x = a.x;
   while (x[0] < 5) {  // <-
