@@ -29,17 +29,42 @@ struct Tool {
 // stray address.
 const std::vector<Tool>& emulator_tools() {
   static const std::vector<Tool> kTools{
-      {"order",
-       "cpu-traced",
-       "races, unwritten memory, missing waits, divergence, mbarriers",
-       {"EMULATOR_WATCH=check"}},
+      {"order", "cpu-traced", "races, unwritten memory, waits, barriers", {"EMULATOR_WATCH=check"}},
       // The emulator's report has the line; AddressSanitizer's own frames take long to look up.
       {"memory",
        "cpu-asan",
-       "AddressSanitizer and UBSan: out of bounds, undefined behaviour",
+       "AddressSanitizer, UBSan",
        {"ASAN_OPTIONS=symbolize=0", "UBSAN_OPTIONS=symbolize=0"}},
   };
   return kTools;
+}
+
+TestOptions options_for(const Tool& tool, const std::string& side, const std::string& case_name) {
+  TestOptions options;
+  options.side = side;
+  options.tree = tool.tree;
+  options.environment = tool.environment;
+  options.case_name = case_name;
+  options.seed = 1;  // what it finds is to be found again
+  options.case_limit_s = kCaseLimitSeconds;
+  return options;
+}
+
+// What a failed case says: a report's findings, or that it died without one.
+std::vector<Finding> findings_of_case(const CaseRecord& one, const std::string& tool) {
+  std::vector<Finding> found = findings_of_fault(one.fault);
+  const bool died = one.state == CaseState::kCrash || one.state == CaseState::kHang;
+  if (one.fault.empty() && died) {
+    Finding unexplained;
+    unexplained.kind = one.state == CaseState::kHang ? "hang" : "crash";
+    unexplained.sentence = one.sentence;
+    found.push_back(unexplained);
+  }
+  for (Finding& finding : found) {
+    finding.cases = {one.name};
+    finding.tools = {tool};
+  }
+  return found;
 }
 
 class Check {
@@ -181,20 +206,15 @@ bool Check::run_emulator(int& code) {
   for (const Tool& tool : emulator_tools()) trees.emplace_back(tool.tree);
   if (!build_all(trees, code)) return false;
   for (const Tool& tool : emulator_tools()) {
-    TestOptions options;
-    options.side = scene_.side;
-    options.tree = tool.tree;
-    options.environment = tool.environment;
-    options.case_name = options_.case_name;
-    options.seed = 1;  // what it finds is to be found again
-    options.case_limit_s = kCaseLimitSeconds;
+    TestOptions options = options_for(tool, scene_.side, options_.case_name);
     if (options_.case_name.empty()) options.largest_kib = kLargestKib;
     TestRun run;
     if (!test(tool.name, options, run, code)) return false;
     const std::size_t ran = run.report.cases.size() - run.report.count(CaseState::kSkip) -
                             run.report.count(CaseState::kNotRun);
-    say(wrapped(padded(tool.name, 7), std::string(tool.looks_for) + "   " + counted(ran, "case") +
-                                          "   " + seconds_text(run.outcome.seconds)));
+    say(padded(tool.name, 8) + counted(ran, "case") + "   " + seconds_text(run.outcome.seconds) +
+        "\n");
+    tools_.back() += std::string(" (") + tool.looks_for + ")";
     take(tool.name, run.report);
   }
   return true;
@@ -253,18 +273,9 @@ void Check::take(const std::string& tool, const Report& report) {
     const bool failed = one.state == CaseState::kWrong || one.state == CaseState::kCrash ||
                         one.state == CaseState::kHang;
     if (!failed) continue;
-    std::vector<Finding> found = findings_of_fault(one.fault);
     if (one.fault.empty() && one.state == CaseState::kWrong) wrong_cases_.push_back(one.name);
-    if (one.fault.empty() && one.state != CaseState::kWrong) {
-      found.push_back(
-          {one.state == CaseState::kHang ? "hang" : "crash", one.sentence, {}, {}, {}, {}});
-    }
     if (tool.empty()) continue;
-    for (Finding& finding : found) {
-      finding.cases = {one.name};
-      finding.tools = {tool};
-      add_finding(findings_, finding);
-    }
+    for (const Finding& finding : findings_of_case(one, tool)) add_finding(findings_, finding);
   }
 }
 
@@ -285,7 +296,7 @@ int Check::judge() const {
                                       name_list(todo_, std::string::npos));
   }
   const int code =
-      finish(Verdict::kPass, counted(num_cases_, "case") + " under " + ran + ": nothing was found");
+      finish(Verdict::kPass, counted(num_cases_, "case") + ", nothing found by " + ran);
   if (!wrong_cases_.empty()) {
     say(wrapped("  note    ", counted(wrong_cases_.size(), "case") +
                                   " gave wrong values, which is not what check looks at: drill " +
@@ -300,6 +311,41 @@ int Check::judge() const {
 
 int check_stage(const Course& course, const CheckOptions& options) {
   return Check(course, options).run();
+}
+
+std::string replay_text(const Course& course,
+                        const Scene& scene,
+                        const Backend& backend,
+                        const CaseRecord& failed) {
+  const std::string command = std::string("drill check ") + scene.stage.id +
+                              (scene.side == "solution" ? " --solution" : "") +
+                              (backend.cuda ? " --cpu" : "") + " --case " +
+                              shell_quoted(failed.name);
+  const std::string advice = "\n" + wrapped("  locate  ", command);
+  std::vector<Finding> findings;
+  StatusLine status;
+  for (const Tool& tool : emulator_tools()) {
+    // A learner who never used check is not made to wait for its builds.
+    const std::filesystem::path tree = course.tree(tool.tree);
+    if (backend.cuda || !std::filesystem::exists(tree / "emulator/libemulator.a")) return advice;
+    status.show("looking closer at " + failed.name + " ...");
+    if (!build_runner(course, tool.tree, scene.stage, scene.side).done) return advice;
+    TestOptions options = options_for(tool, scene.side, failed.name);
+    if (failed.seed) options.seed = failed.seed;
+    const TestRun run = run_tests(course, scene.stage, backend, options, [](const CaseRecord&) {});
+    for (const CaseRecord& one : run.report.cases) {
+      for (const Finding& finding : findings_of_case(one, tool.name)) {
+        add_finding(findings, finding);
+      }
+    }
+  }
+  status.clear();
+  if (findings.empty()) return advice;
+  Scene again = scene;
+  again.again = command.substr(0, command.find(" --case"));
+  const std::string file = "content/" + std::string(scene.stage.stem) + ".md";
+  return "\n  check   " + failed.name + " once more, alone\n" +
+         findings_text(findings, again, read_file(course.root / file), Paint::for_stdout());
 }
 
 }  // namespace moe::driver

@@ -128,6 +128,9 @@ std::vector<Finding> findings_of_fault(std::string_view fault) {
 void add_finding(std::vector<Finding>& findings, const Finding& finding) {
   const auto same = [&finding](const Finding& known) {
     if (known.kind != finding.kind) return false;
+    // Not every tool can tell where a loop is that never ends.
+    const bool unplaced = known.places.empty() || finding.places.empty();
+    if (unplaced && known.kind == "hang") return true;
     if (known.places.empty() && finding.places.empty()) return known.sentence == finding.sentence;
     std::vector<std::string> a = known.places;
     std::vector<std::string> b = finding.places;
@@ -139,6 +142,10 @@ void add_finding(std::vector<Finding>& findings, const Finding& finding) {
   if (known == findings.end()) {
     findings.push_back(finding);
     return;
+  }
+  if (known->places.empty()) {
+    known->places = finding.places;
+    known->details = finding.details;
   }
   add_once(known->cases, finding.cases);
   add_once(known->tools, finding.tools);

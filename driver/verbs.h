@@ -12,6 +12,9 @@
 
 namespace moe::driver {
 
+struct CaseRecord;
+struct Scene;
+
 struct RunOptions {
   std::string stage;
   bool solution = false;
@@ -141,6 +144,12 @@ int show_solution(const Course& course, const SolutionOptions& options);
 int watch_stage(const Course& course, const WatchOptions& options);
 int debug_stage(const Course& course, const DebugOptions& options);
 int check_stage(const Course& course, const CheckOptions& options);
+// What `drill check` finds in a case that crashed or hung, run once more and alone, where the
+// builds for that are there; else the command.
+std::string replay_text(const Course& course,
+                        const Scene& scene,
+                        const Backend& backend,
+                        const CaseRecord& failed);
 int show_worklog(const Course& course, const WorklogOptions& options);
 int export_course(const Course& course, const ExportOptions& options);
 int run_stage(const Course& course, const RunOptions& options);
