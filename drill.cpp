@@ -44,6 +44,7 @@ struct Options {
   moe::driver::SolutionOptions solution;
   moe::driver::WatchOptions watch;
   moe::driver::DebugOptions debug;
+  moe::driver::CheckOptions check;
   moe::driver::WorklogOptions worklog;
   moe::driver::ExportOptions exported;
   std::string code;
@@ -51,8 +52,9 @@ struct Options {
 
   // What was given as a stage to any verb.
   std::vector<std::string> stages() const {
-    return {run.stage,      reset.stage, bench.stage, hint.stage,    notes.stage, diff.stage,
-            solution.stage, watch.stage, debug.stage, worklog.stage, read.stage,  cost.stage};
+    return {run.stage,  reset.stage,    bench.stage, hint.stage,  notes.stage,
+            diff.stage, solution.stage, watch.stage, debug.stage, worklog.stage,
+            read.stage, check.stage,    cost.stage};
   }
 };
 
@@ -150,6 +152,16 @@ void add_debug_options(CLI::App& verb, Options& options) {
   verb.add_flag("--solution", debug.solution, "the reference instead of your file");
   verb.add_flag("--gpu", debug.gpu, "on the GPU, with cuda-gdb");
   verb.add_flag("--show", debug.show, "print the debugger's command, start nothing");
+}
+
+void add_check_options(CLI::App& verb, Options& options) {
+  moe::driver::CheckOptions& check = options.check;
+  verb.add_option("stage", check.stage)->required();
+  verb.add_flag("--solution", check.solution, "the reference instead of your file");
+  verb.add_option("--case", check.case_name, "only this case, as group/name")->type_name("CASE");
+  CLI::Option* cpu = verb.add_flag("--cpu", check.cpu, "on the emulator, even where a GPU is");
+  verb.add_flag("--gpu", check.gpu, "on the GPU with compute-sanitizer, or not at all")
+      ->excludes(cpu);
 }
 
 void add_worklog_options(CLI::App& verb, Options& options) {
@@ -323,6 +335,10 @@ const std::vector<Verb>& verbs() {
       {"debug", "gdb in one case, stopped where a region begins", add_debug_options,
        [](const Course& course, const Options& options) {
          return moe::driver::debug_stage(course, options.debug);
+       }},
+      {"check", "races, stray and unwritten memory, waits that are missing", add_check_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::check_stage(course, options.check);
        }},
       {"worklog", "what was tried and when; --note TEXT adds to it", add_worklog_options,
        [](const Course& course, const Options& options) {

@@ -22,8 +22,10 @@ std::string source_line(const std::filesystem::path& runner,
 
 std::string pick_frame(std::string_view frames, const std::filesystem::path& root) {
   std::string innermost;
+  bool in_library = true;  // so far, only frames of the emulator's headers
   for (std::string frame : split_lines(frames)) {
     frame = frame.substr(0, frame.find(" (discriminator"));
+    frame = std::filesystem::path(frame).lexically_normal().string();  // build/cpu/../../mine
     const std::string prefix = root.string() + "/";
     if (frame.rfind(prefix, 0) == 0) frame.erase(0, prefix.size());
     if (frame.rfind("./", 0) == 0) frame.erase(0, 2);
@@ -31,7 +33,11 @@ std::string pick_frame(std::string_view frames, const std::filesystem::path& roo
     if (colon == std::string::npos || frame.rfind("??", 0) == 0) continue;
     if (frame[colon + 1] == '?' || frame.substr(colon) == ":0") continue;
     if (frame.rfind("mine/", 0) == 0 || frame.rfind("solutions/", 0) == 0) return frame;
-    if (innermost.empty()) innermost = frame;
+    const bool library = frame.rfind("emulator/", 0) == 0 || frame.front() == '/';
+    if (innermost.empty() || (in_library && !library)) {
+      innermost = frame;
+      in_library = library;
+    }
   }
   return innermost;
 }

@@ -243,6 +243,10 @@ int StageRun::test() {
   }
   say(verdict_text(run.report, scene_, paint_));
   say_looks(run.report);
+  const CaseRecord* died = run.verdict == Verdict::kCrash  ? run.report.first(CaseState::kCrash)
+                           : run.verdict == Verdict::kHang ? run.report.first(CaseState::kHang)
+                                                           : nullptr;
+  if (died != nullptr) say(replay_text(course_, scene_, backend_, *died));
   const Verdict verdict = run.verdict == Verdict::kPass ? time_it() : run.verdict;
   remember(verdict, run.report);
   if (verdict == Verdict::kPass) say_next();

@@ -49,6 +49,18 @@ struct DraftFile {
   std::error_code ignored;
 };
 
+std::string tree_of(const Backend& backend, const TestOptions& options) {
+  return options.tree.empty() ? backend.name() : options.tree;
+}
+
+std::filesystem::path runner_of(const Course& course,
+                                const Stage& stage,
+                                const Backend& backend,
+                                const TestOptions& options) {
+  if (!options.runner.empty()) return options.runner;
+  return runner_path(course, tree_of(backend, options), stage, options.side);
+}
+
 std::vector<std::string> test_arguments(const Course& course,
                                         const Stage& stage,
                                         const Backend& backend,
@@ -58,7 +70,7 @@ std::vector<std::string> test_arguments(const Course& course,
   const std::string side = options.side == "skeleton" ? "mine" : options.side;
   std::vector<std::string> arguments{test_path(course, stage),
                                      "--runner",
-                                     runner_path(course, backend.name(), stage, options.side),
+                                     runner_of(course, stage, backend, options),
                                      "--side",
                                      side,
                                      "--backend",
@@ -79,6 +91,13 @@ std::vector<std::string> test_arguments(const Course& course,
   if (!options.print.empty()) arguments.insert(arguments.end(), {"--print", options.print});
   if (!options.case_name.empty()) {
     arguments.insert(arguments.end(), {"--case", options.case_name});
+  }
+  if (options.case_limit_s > 0) {
+    arguments.insert(arguments.end(),
+                     {"--case-limit-ms", std::to_string(1000 * options.case_limit_s)});
+  }
+  if (options.largest_kib > 0) {
+    arguments.insert(arguments.end(), {"--largest-kib", std::to_string(options.largest_kib)});
   }
   if (!options.capability.empty()) {
     arguments.insert(arguments.end(), {"--requires-capability", options.capability});
@@ -131,7 +150,7 @@ TestRun run_tests(const Course& course,
                   const Backend& backend,
                   const TestOptions& options,
                   const std::function<void(const CaseRecord&)>& progress) {
-  const std::filesystem::path tree = course.tree(backend.name());
+  const std::filesystem::path tree = course.tree(tree_of(backend, options));
   const std::string base = std::string(stage.stem) + "." + options.side;
   const std::filesystem::path last_report = tree / (base + ".report.jsonl");
   const std::string near_case = nearest_case(read_file(last_report), options.case_name);
@@ -141,6 +160,7 @@ TestRun run_tests(const Course& course,
   Command command;
   command.arguments = test_arguments(course, stage, backend, options, report_file.path);
   command.folder = course.root;
+  command.environment = options.environment;
   ReportFollower follower(report_file.path, progress);
   Watcher watcher;
   watcher.on_tick = [&follower] { follower.look(); };
@@ -151,7 +171,8 @@ TestRun run_tests(const Course& course,
   run.log = tree / (base + ".test.log");
   std::ofstream(run.log, std::ios::binary) << run.outcome.output;
   run.report = parse_report(read_file(report_file.path));
-  const std::filesystem::path runner = runner_path(course, backend.name(), stage, options.side);
+  const std::filesystem::path runner =
+      runner_path(course, tree_of(backend, options), stage, options.side);
   for (CaseRecord& one : run.report.cases) {
     if (!one.fault.empty()) one.fault = resolve_fault(one.fault, runner, course.root);
   }

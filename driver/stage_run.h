@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driver/build.h"
 #include "driver/process.h"
@@ -31,6 +32,12 @@ struct TestOptions {
   double fuzz_seconds = 0;  // other than 0: random cases instead of the stage's own
   bool map = false;         // tell which values are wrong
   std::string print;        // "row,column": tell how that value is formed
+  // For `drill check`: another build of the runner, what it is told, a program around it.
+  std::string tree;                      // "": the backend's own
+  std::vector<std::string> environment;  // "NAME=value"
+  std::filesystem::path runner;          // "": the tree's own
+  int case_limit_s = 0;                  // 0: what the tests take for enough
+  int largest_kib = 0;                   // other than 0: cases with more data are skipped
 };
 
 // A short seed for a run that was not given one: another each time, or what DRILL_SEED says.

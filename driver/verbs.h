@@ -12,6 +12,9 @@
 
 namespace moe::driver {
 
+struct CaseRecord;
+struct Scene;
+
 struct RunOptions {
   std::string stage;
   bool solution = false;
@@ -63,6 +66,14 @@ struct DebugOptions {
   std::string region;
   bool show = false;  // print the command instead of starting it
   bool solution = false;
+  bool gpu = false;
+};
+
+struct CheckOptions {
+  std::string stage;
+  std::string case_name;  // "": the tests' quick set, on a GPU its smallest cases
+  bool solution = false;
+  bool cpu = false;
   bool gpu = false;
 };
 
@@ -148,6 +159,13 @@ int show_diff(const Course& course, const DiffOptions& options);
 int show_solution(const Course& course, const SolutionOptions& options);
 int watch_stage(const Course& course, const WatchOptions& options);
 int debug_stage(const Course& course, const DebugOptions& options);
+int check_stage(const Course& course, const CheckOptions& options);
+// What `drill check` finds in a case that crashed or hung, run once more and alone, where the
+// builds for that are there; else the command.
+std::string replay_text(const Course& course,
+                        const Scene& scene,
+                        const Backend& backend,
+                        const CaseRecord& failed);
 int show_worklog(const Course& course, const WorklogOptions& options);
 int export_course(const Course& course, const ExportOptions& options);
 int run_stage(const Course& course, const RunOptions& options);

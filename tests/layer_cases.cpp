@@ -175,11 +175,12 @@ Call call_of(const LayerCase& c, const LayerProblem& p, int64_t workspace_bytes)
                    p.renormalize ? 1 : 0,
                    workspace_bytes - c.missing_bytes,
                    c.calls};
-  call.buffers = {judge::output<Bf16>("out", out_size, kPoison),
-                  judge::input("x", p.x, std::vector<Bf16>(c.refused ? 0 : behind, kNan)),
-                  judge::input("logits", p.logits),
-                  judge::input("w13", p.w13),
-                  judge::input("w2", p.w2),
+  call.buffers = {shaped(judge::output<Bf16>("out", out_size, kPoison), p.hidden_size),
+                  shaped(judge::input("x", p.x, std::vector<Bf16>(c.refused ? 0 : behind, kNan)),
+                         p.hidden_size),
+                  shaped(judge::input("logits", p.logits), p.num_experts),
+                  shaped(judge::input("w13", p.w13), p.hidden_size, 2 * p.intermediate_size),
+                  shaped(judge::input("w2", p.w2), p.intermediate_size, p.hidden_size),
                   judge::workspace("workspace", static_cast<size_t>(workspace_bytes), 19)};
   if (c.calls > 1) call.buffers.push_back(judge::output<Bf16>("out_again", out_size, kPoison));
   return call;

@@ -102,7 +102,7 @@ Call call_align(const AlignProblem& p, size_t workspace_bytes, bool refused) {
   call.buffers = {judge::output<int32_t>("sorted_token_ids", capacity, kPoison),
                   judge::output<int32_t>("expert_ids", blocks, kPoison),
                   judge::output<int32_t>("num_tokens_post_padded", 1, kPoison),
-                  judge::input("topk_ids", p.topk_ids),
+                  shaped(judge::input("topk_ids", p.topk_ids), p.top_k),
                   judge::workspace("workspace", workspace_bytes, 17)};
   return call;
 }
@@ -414,9 +414,9 @@ Call call_route(const RouteProblem& p, bool refused) {
   Call call;
   call.operation = 0;
   call.integers = {p.num_tokens, p.num_experts, p.top_k, p.renormalize ? 1 : 0};
-  call.buffers = {judge::output<int32_t>("topk_ids", count, kPoison),
-                  judge::output<float>("topk_weights", count, kPoisonWeight),
-                  judge::input("logits", p.logits)};
+  call.buffers = {shaped(judge::output<int32_t>("topk_ids", count, kPoison), p.top_k),
+                  shaped(judge::output<float>("topk_weights", count, kPoisonWeight), p.top_k),
+                  shaped(judge::input("logits", p.logits), p.num_experts)};
   return call;
 }
 

@@ -182,10 +182,11 @@ inline Call call_of(const GemmProblem& p) {
   call.integers = {p.num_tokens, p.top_k,   p.num_experts,           p.n,
                    p.depth,      p.block_m, p.rows_are_slots ? 1 : 0};
   call.buffers = {
-      judge::output<Bf16>("out", static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n),
-                          kPoison),
-      judge::input("a", p.a, std::vector<Bf16>(behind, kNan)),
-      judge::input("w", p.w, std::vector<Bf16>(kTile, kNan)),
+      shaped(judge::output<Bf16>("out", static_cast<size_t>(p.num_ids()) * static_cast<size_t>(p.n),
+                                 kPoison),
+             p.n),
+      shaped(judge::input("a", p.a, std::vector<Bf16>(behind, kNan)), p.depth),
+      shaped(judge::input("w", p.w, std::vector<Bf16>(kTile, kNan)), p.depth, p.n),
       judge::input("sorted_token_ids", ids),
       judge::input("expert_ids", experts),
       judge::input("num_tokens_post_padded", std::vector<int32_t>{p.num_tokens_post_padded})};

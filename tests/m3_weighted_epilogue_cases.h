@@ -86,8 +86,9 @@ inline Call call_silu(const SiluCase& c, const SiluProblem& p) {
   Call call;
   call.operation = 0;
   call.integers = {c.num_ids, c.intermediate_size};
-  call.buffers = {judge::output<Bf16>("h", p.gate_up.size() / 2, kPoison),
-                  judge::input("gate_up", p.gate_up)};
+  call.buffers = {
+      shaped(judge::output<Bf16>("h", p.gate_up.size() / 2, kPoison), c.intermediate_size),
+      shaped(judge::input("gate_up", p.gate_up), 2 * c.intermediate_size)};
   return call;
 }
 
@@ -208,10 +209,11 @@ inline Call call_weighted(const WeightedProblem& p) {
   call.integers = {g.num_tokens, g.top_k,   g.num_experts,           g.n,
                    g.depth,      g.block_m, g.rows_are_slots ? 1 : 0};
   call.buffers = {
-      judge::output<Bf16>("out", static_cast<size_t>(g.num_ids()) * static_cast<size_t>(g.n),
-                          kPoison),
-      judge::input("a", g.a, std::vector<Bf16>(behind, kNan)),
-      judge::input("w", g.w),
+      shaped(judge::output<Bf16>("out", static_cast<size_t>(g.num_ids()) * static_cast<size_t>(g.n),
+                                 kPoison),
+             g.n),
+      shaped(judge::input("a", g.a, std::vector<Bf16>(behind, kNan)), g.depth),
+      shaped(judge::input("w", g.w), g.depth, g.n),
       judge::input("topk_weights", p.topk_weights, no_weights),
       judge::input("sorted_token_ids", g.sorted_token_ids),
       judge::input("expert_ids", g.expert_ids),
@@ -281,8 +283,11 @@ inline Call call_combine(const CombineProblem& p) {
   Call call;
   call.operation = 2;
   call.integers = {p.num_tokens, p.top_k, p.hidden_size, p.num_experts};
-  call.buffers = {judge::output<Bf16>("out", p.y.size() / static_cast<size_t>(p.top_k), kPoison),
-                  judge::input("y", p.y), judge::input("topk_ids", p.topk_ids)};
+  call.buffers = {
+      shaped(judge::output<Bf16>("out", p.y.size() / static_cast<size_t>(p.top_k), kPoison),
+             p.hidden_size),
+      shaped(judge::input("y", p.y), p.hidden_size),
+      shaped(judge::input("topk_ids", p.topk_ids), p.top_k)};
   return call;
 }
 

@@ -260,11 +260,14 @@ inline judge::Call call_gemm(const EpilogueProblem& p) {
       g.block_m,       p.tile.block_n, p.tile.block_k, p.tile.group_m, g.rows_are_slots ? 1 : 0,
       p.swiglu ? 1 : 0};
   call.buffers = {
-      judge::output<Bf16>(
-          "out", static_cast<size_t>(g.num_ids()) * static_cast<size_t>(p.columns()), kPoison),
-      judge::output<int32_t>("trace", 2 * static_cast<size_t>(p.num_programs()), kNoTile),
-      judge::input("a", g.a, std::vector<Bf16>(behind, kNan)),
-      judge::input("w", g.w),
+      shaped(
+          judge::output<Bf16>(
+              "out", static_cast<size_t>(g.num_ids()) * static_cast<size_t>(p.columns()), kPoison),
+          p.columns()),
+      shaped(judge::output<int32_t>("trace", 2 * static_cast<size_t>(p.num_programs()), kNoTile),
+             2),
+      shaped(judge::input("a", g.a, std::vector<Bf16>(behind, kNan)), g.depth),
+      shaped(judge::input("w", g.w), g.depth, g.n),
       judge::input("topk_weights", p.topk_weights),
       judge::input("sorted_token_ids", g.sorted_token_ids),
       judge::input("expert_ids", g.expert_ids),

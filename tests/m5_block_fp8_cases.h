@@ -223,8 +223,9 @@ inline std::vector<int64_t> integers_of(const Fp8GemmProblem& p) {
 
 inline judge::HostBuffer out_buffer(const Fp8GemmProblem& p, size_t rows) {
   const size_t count = rows * static_cast<size_t>(p.n);
-  return p.out_fp32 ? judge::output<Fp32>("out", count, kPoisonFp32)
-                    : judge::output<Bf16>("out", count, kPoisonBf16);
+  return shaped(p.out_fp32 ? judge::output<Fp32>("out", count, kPoisonFp32)
+                           : judge::output<Bf16>("out", count, kPoisonBf16),
+                p.n);
 }
 
 // Behind the arrays lies what a flat id or a row of the table, used as a row of A, would reach, and
@@ -241,10 +242,10 @@ inline Call call_of(const Fp8GemmProblem& p) {
   call.integers = integers_of(p);
   call.buffers = {
       out_buffer(p, static_cast<size_t>(p.num_ids())),
-      judge::input("a_codes", p.a_codes, codes_behind),
-      judge::input("a_scales", p.a_scales, a_scales_behind),
-      judge::input("w_codes", p.w_codes),
-      judge::input("w_scales", p.w_scales, w_scales_behind),
+      shaped(judge::input("a_codes", p.a_codes, codes_behind), p.depth),
+      shaped(judge::input("a_scales", p.a_scales, a_scales_behind), p.k_blocks()),
+      shaped(judge::input("w_codes", p.w_codes), p.depth, p.n),
+      shaped(judge::input("w_scales", p.w_scales, w_scales_behind), p.k_blocks(), p.n_blocks()),
       judge::input("topk_weights", p.topk_weights, std::vector<float>(rows_behind, kNan)),
       judge::input("sorted_token_ids", p.sorted_token_ids),
       judge::input("expert_ids", p.expert_ids),

@@ -179,9 +179,11 @@ Call call_quantize(const QuantizeCase& c, const QuantizeProblem& p) {
   call.operation = c.weights ? 1 : 0;
   call.integers = {c.num_matrices, c.depth, c.power_of_two ? 1 : 0};
   if (c.weights) call.integers = {c.num_matrices, c.n, c.depth, c.power_of_two ? 1 : 0};
-  call.buffers = {judge::output<Fp8>("codes", p.values.size(), bugs::kPoisonCode),
-                  judge::output<judge::Fp32>("scales", scales, bugs::kPoisonBits),
-                  judge::input(c.weights ? "w" : "values", p.values)};
+  const int rows = c.weights ? c.n : 0;
+  call.buffers = {
+      shaped(judge::output<Fp8>("codes", p.values.size(), bugs::kPoisonCode), c.depth, rows),
+      judge::output<judge::Fp32>("scales", scales, bugs::kPoisonBits),
+      shaped(judge::input(c.weights ? "w" : "values", p.values), c.depth, rows)};
   return call;
 }
 

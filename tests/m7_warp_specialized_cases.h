@@ -241,10 +241,13 @@ inline judge::Call call_gemm(const SortedProblem& problem) {
   call.operation = p.is_gemm1 ? 0 : 1;
   call.integers = {p.num_tokens, p.top_k, p.num_experts, p.hidden_size, p.intermediate_size};
   call.buffers = {
-      judge::output<Bf16>(
-          "out", static_cast<size_t>(p.capacity()) * static_cast<size_t>(p.columns()), kPoison),
-      judge::input("a", p.a, std::vector<Bf16>(behind, kNan)),
-      judge::input("w", p.w, std::vector<Bf16>(oracle::kSortedBlock, kNan)),
+      shaped(
+          judge::output<Bf16>(
+              "out", static_cast<size_t>(p.capacity()) * static_cast<size_t>(p.columns()), kPoison),
+          p.columns()),
+      shaped(judge::input("a", p.a, std::vector<Bf16>(behind, kNan)), p.depth()),
+      shaped(judge::input("w", p.w, std::vector<Bf16>(oracle::kSortedBlock, kNan)), p.depth(),
+             p.rows_of_w()),
       judge::input("topk_weights", p.topk_weights),
       judge::input("sorted_token_ids", tables.sorted_token_ids),
       judge::input("expert_ids", tables.expert_ids),

@@ -77,6 +77,7 @@ class Block {
   int live() const { return live_; }
   int num_threads() const { return num_threads_; }
   int rank() const { return rank_; }
+  uint3 index() const { return index_; }
   Cluster& cluster() { return *cluster_; }
 
   bool failed() const { return fault_.error != cudaSuccess; }
@@ -152,6 +153,12 @@ class Block {
   bool in_guard(const void* address) const { return stacks_.in_guard(address); }
   // Do the bytes lie in the shared memory of this block, as far as that is known?
   bool in_shared(const void* address, std::size_t bytes) const;
+  // In the window, asked for or not?
+  bool in_window(const void* address) const {
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    const auto low = reinterpret_cast<std::uintptr_t>(shared_window);
+    return place >= low && place - low <= kSharedWindowBytes;
+  }
   // "byte 16 of dynamic shared memory"
   std::string describe_shared(const void* address) const;
 

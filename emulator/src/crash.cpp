@@ -7,16 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 
 #include "block.h"
-
-#ifdef EMULATOR_ASAN
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "crash_report.h"
+#include "named_arrays.h"
 
 namespace emulator {
 
@@ -80,35 +77,6 @@ std::uintptr_t program_counter(Registers registers, bool stack_is_readable) {
   return 0;
 }
 
-// A report in a fixed buffer: a signal handler must not allocate.
-class Report {
- public:
-  __attribute__((format(printf, 2, 3))) void add(const char* format, ...) {
-    va_list values;
-    va_start(values, format);
-    const int written = std::vsnprintf(text_ + length_, sizeof text_ - length_, format, values);
-    va_end(values);
-    if (written > 0) length_ += static_cast<std::size_t>(written);
-    if (length_ >= sizeof text_) length_ = sizeof text_ - 1;
-  }
-  void add_thread() {
-    add("  in block (%u,%u,%u) thread (%u,%u,%u)", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-        threadIdx.y, threadIdx.z);
-  }
-  void write_out() const {
-    std::size_t done = 0;
-    while (done < length_) {
-      const ssize_t written = ::write(options().report_fd, text_ + done, length_ - done);
-      if (written <= 0) return;
-      done += static_cast<std::size_t>(written);
-    }
-  }
-
- private:
-  char text_[1024];
-  std::size_t length_ = 0;
-};
-
 void describe_signal(Report& report, int signal_number, const siginfo_t& info, bool overflow) {
   switch (signal_number) {
     case SIGFPE:
@@ -127,12 +95,15 @@ void describe_signal(Report& report, int signal_number, const siginfo_t& info, b
       } else if (info.si_code == SI_KERNEL || info.si_addr == nullptr) {
         report.add("memory fault: null or wild address\n");
       } else {
-        report.add("memory fault: address %p\n", info.si_addr);
+        ElementText element{};
+        const bool known = describe_element(info.si_addr, &element);
+        report.add("memory fault: address %p%s%s\n", info.si_addr, known ? ", " : "",
+                   known ? element.text : "");
       }
   }
 }
 
-[[maybe_unused]] void on_fatal_signal(int signal_number, siginfo_t* info, void* context) {
+void on_fatal_signal(int signal_number, siginfo_t* info, void* context) {
   if (t_block == nullptr) {  // not in a kernel: as if this handler were not there
     sigaction(signal_number, &g_previous[signal_number], nullptr);
     raise(signal_number);
@@ -179,30 +150,20 @@ void catch_signal(int signal_number, void (*handler)(int, siginfo_t*, void*)) {
   sigaction(signal_number, &action, &g_previous[signal_number]);
 }
 
-#ifdef EMULATOR_ASAN
-// AddressSanitizer has written its own report; this adds who it was.
-void on_sanitizer_death() {
-  if (t_block == nullptr) return;
-  Report report;
-  report.add("memory fault: found by AddressSanitizer, see its report\n");
-  report.add_thread();
-  report.add("\n");
-  report.write_out();
-}
-#endif
-
 }  // namespace
 
 void install_crash_handlers() {
   find_code();
   (void)options();  // read the environment now, not in a handler
   catch_signal(kStopSignal, &on_stop);
-#ifdef EMULATOR_ASAN
-  __sanitizer_set_death_callback(&on_sanitizer_death);
-#else
+  install_sanitizer_reports();
+  if (kAsan) return;
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     catch_signal(signal_number, &on_fatal_signal);
-#endif
+}
+
+std::uintptr_t offset_in_program(std::uintptr_t pc) {
+  return in_code(pc) ? pc - g_load_address : 0;
 }
 
 namespace {

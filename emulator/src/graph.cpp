@@ -5,6 +5,7 @@
 #include "block.h"
 #include "cluster.h"
 #include "fault.h"
+#include "observer.h"
 #include "shared_memory.h"
 #include "stream.h"
 
@@ -92,6 +93,10 @@ cudaError_t launch(const KernelCall& call,
 }
 
 cudaError_t run_node(const GraphNode& node) {
+  Observer* const watching = observer();
+  if (watching != nullptr && node.kind != GraphNode::Kind::kKernel) {
+    watching->host_writes(node.to, node.bytes);
+  }
   switch (node.kind) {
     case GraphNode::Kind::kKernel:
       return run_grid(node.grid);

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "fault.h"
+#include "named_arrays.h"
 #include "observer.h"
 #include "stream.h"
 
@@ -55,14 +56,9 @@ void* obtain(std::size_t bytes, bool mapped) {
 
 // The allocation that the address lies in, and how many of its bytes are left from there.
 bool find(const void* address, std::size_t* bytes_left) {
-  Heap& h = heap();
-  const std::lock_guard<std::mutex> lock(h.mutex);
-  const auto start = reinterpret_cast<std::uintptr_t>(address);
-  const auto after = h.allocations.upper_bound(start);
-  if (after == h.allocations.begin()) return false;
-  const auto& [low, allocation] = *std::prev(after);
-  if (start - low >= allocation.bytes) return false;
-  *bytes_left = allocation.bytes - (start - low);
+  AllocationRange range;
+  if (!find_allocation(address, &range)) return false;
+  *bytes_left = range.bytes - (reinterpret_cast<std::uintptr_t>(address) - range.low);
   return true;
 }
 
@@ -156,6 +152,18 @@ GraphNode make_fill(void* to, int value, std::size_t bytes) {
 }
 
 }  // namespace
+
+bool find_allocation(const void* address, AllocationRange* range) {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  const auto start = reinterpret_cast<std::uintptr_t>(address);
+  const auto after = h.allocations.upper_bound(start);
+  if (after == h.allocations.begin()) return false;
+  const auto& [low, allocation] = *std::prev(after);
+  if (start - low >= allocation.bytes) return false;
+  *range = {low, allocation.bytes};
+  return true;
+}
 
 std::vector<DeviceRange> device_allocations() {
   Heap& h = heap();

@@ -77,6 +77,8 @@ class Observer {
   // ---- Kernels and blocks. After a fault in a block there is no block_ends() for it.
   virtual void launch_begins(const Grid& /*grid*/) {}
   virtual void launch_ends(bool /*faulted*/) {}
+  // Copies and fills between kernels.
+  virtual void host_writes(const void* /*to*/, std::size_t /*bytes*/) {}
   virtual void block_begins(Block& /*block*/) {}
   virtual void block_ends(Block& /*block*/) {}
   virtual void thread_ends(Block& /*block*/, int /*thread*/) {}

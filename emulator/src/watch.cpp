@@ -17,6 +17,7 @@ struct Watch {
 // EMULATOR_WATCH=NAME or NAME:ARGUMENT
 #ifdef EMULATOR_TRACED
 constexpr Watch kWatches[] = {
+    {"check", make_checker},
     {"cost", make_cost_watch},
 };
 

@@ -1,6 +1,7 @@
 #include "buffers.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "mistakes.h"
 #include "random.h"
@@ -92,6 +93,12 @@ Images images_of(const Call& call, uint64_t seed) {
     place.filled_offset = buffer.sparse_offset;
     place.payload_offset = buffer.sparse_bytes > 0 ? 0 : kRedZone;
     place.allocation_bytes = buffer.sparse_bytes > 0 ? buffer.sparse_bytes : size;
+    std::snprintf(place.name, sizeof place.name, "%s", buffer.name.c_str());
+    place.payload_bytes = buffer.sparse_bytes > 0 ? buffer.sparse_bytes : buffer.payload.size();
+    place.element_bytes = static_cast<uint32_t>(buffer.element_bytes);
+    place.columns = static_cast<uint32_t>(buffer.columns);
+    place.rows = static_cast<uint32_t>(buffer.rows);
+    place.unwritten = buffer.role == Role::kInput ? 0 : 1;
     images.places.push_back(place);
     images.bytes.resize(images.bytes.size() + size);
     if (size == 0) continue;

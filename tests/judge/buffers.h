@@ -29,6 +29,10 @@ struct HostBuffer {
   uint64_t sparse_bytes = 0;   // whole payload, when sparse
   uint64_t sparse_offset = 0;  // where in it the filled range starts
   bool null = false;           // the function gets nullptr
+  // For reports alone.
+  size_t element_bytes = 1;
+  size_t columns = 0;  // 0: one dimension
+  size_t rows = 0;     // of each matrix, where there are several; else 0
 };
 
 template <class T>
@@ -47,7 +51,17 @@ std::vector<T> values_of(const Bytes& bytes) {
 
 template <class T>
 HostBuffer input(std::string name, const std::vector<T>& values, const std::vector<T>& tail = {}) {
-  return {std::move(name), Role::kInput, bytes_of(values), bytes_of(tail), {}, 0, 0, false};
+  return {std::move(name),
+          Role::kInput,
+          bytes_of(values),
+          bytes_of(tail),
+          {},
+          0,
+          0,
+          false,
+          sizeof(T),
+          0,
+          0};
 }
 
 // An output of `count` elements, each poisoned with `poison`.
@@ -61,7 +75,18 @@ HostBuffer output(std::string name, size_t count, T poison) {
           bytes_of(one),
           0,
           0,
-          false};
+          false,
+          sizeof(T),
+          0,
+          0};
+}
+
+// A buffer of rows, or of matrices of `rows` rows each: reports then name the element.
+template <class Size>
+HostBuffer shaped(HostBuffer buffer, Size columns, Size rows = 0) {
+  buffer.columns = static_cast<size_t>(columns);
+  buffer.rows = static_cast<size_t>(rows);
+  return buffer;
 }
 
 HostBuffer workspace(std::string name, size_t bytes, uint64_t seed);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "case_size.h"
 #include "mistakes.h"
 #include "suite.h"
 
@@ -138,6 +139,12 @@ Verdict Suite::run_step(const Step& step,
                         bool refused,
                         Answer& answer,
                         Images& images) {
+  if (is_too_large(call)) {
+    Verdict verdict;
+    verdict.state = State::kSkip;
+    verdict.sentence = "larger than a check takes";
+    return verdict;
+  }
   protocol::Request request = {};
   request.kind = step.kind;
   request.order = step.order;

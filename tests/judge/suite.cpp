@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "case_size.h"
 #include "driver/capability.h"
 #include "fuzz.h"
 #include "hidden.h"
@@ -71,6 +72,8 @@ bool Suite::configure(int argc, char** argv, const char* stage, std::vector<std:
       testing::GTEST_FLAG(random_seed) = std::atoi(value.c_str());
     } else if (option == "--print") {
       look_options().trace = parse_place(value, look_options().place);
+    } else if (option == "--largest-kib") {
+      set_largest_case(std::strtoull(value.c_str(), nullptr, 0) * 1024);
     } else if (option == "--case-limit-ms") {
       case_limit_ms_ = std::atoi(value.c_str());
     } else {

@@ -18,6 +18,10 @@ void begin_watch();
 void end_watch();
 // What the kernels of a captured call use; nothing on the emulator.
 void note_kernels(cudaGraph_t graph, protocol::Reply& reply);
+// Tells the emulator the names and shapes of the buffers, whose payloads lie at `pointers`; what is
+// around them is out of bounds until they are released, which must come before a copy of it.
+void guard_buffers(const protocol::Request& request, void* const* pointers);
+void release_buffers();
 // The emulator's report of a device fault; empty on a GPU.
 void note_fault(protocol::Reply& reply);
 

@@ -1,4 +1,5 @@
 #include <emulator/control.h>
+#include <emulator/named_arrays.h>
 
 #include <cstdio>
 #include <cstring>
@@ -36,6 +37,19 @@ void note_todos(protocol::Reply& reply) {
 }
 
 void note_kernels(cudaGraph_t /*graph*/, protocol::Reply& /*reply*/) {}
+
+void guard_buffers(const protocol::Request& request, void* const* pointers) {
+  for (uint32_t i = 0; i < request.num_buffers; ++i) {
+    const protocol::Buffer& b = request.buffers[i];
+    if (b.name[0] == '\0' || pointers[i] == nullptr) continue;
+    emulator::name_array({pointers[i], b.payload_bytes, b.name, b.element_bytes, b.columns, b.rows,
+                          b.unwritten == 0});
+  }
+}
+
+void release_buffers() {
+  emulator::forget_arrays();
+}
 
 void note_fault(protocol::Reply& reply) {
   std::snprintf(reply.fault, sizeof reply.fault, "%s", emulator::fault());

@@ -43,6 +43,10 @@ void note_todos(protocol::Reply& reply) {
   }
 }
 
+void guard_buffers(const protocol::Request& /*request*/, void* const* /*pointers*/) {}
+
+void release_buffers() {}
+
 void note_fault(protocol::Reply& /*reply*/) {}
 
 namespace {

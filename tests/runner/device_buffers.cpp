@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "backend.h"
 #include "generated.h"
 
 namespace moe::runner {
@@ -27,10 +28,12 @@ DeviceBuffers::DeviceBuffers(const protocol::Request& request) : request_(reques
 }
 
 DeviceBuffers::~DeviceBuffers() {
+  release_buffers();
   for (unsigned char* allocation : allocations_) (void)cudaFree(allocation);
 }
 
 void DeviceBuffers::upload(const unsigned char* images) {
+  release_buffers();
   for (uint32_t i = 0; i < request_.num_buffers; ++i) {
     const protocol::Buffer& b = request_.buffers[i];
     if (b.allocation_bytes == 0) continue;
@@ -45,9 +48,11 @@ void DeviceBuffers::upload(const unsigned char* images) {
     }
   }
   check(cudaDeviceSynchronize(), "upload");
+  guard_buffers(request_, pointers());
 }
 
 bool DeviceBuffers::download(unsigned char* images) {
+  release_buffers();
   for (uint32_t i = 0; i < request_.num_buffers; ++i) {
     const protocol::Buffer& b = request_.buffers[i];
     if (b.image_bytes == 0) continue;
@@ -60,6 +65,7 @@ bool DeviceBuffers::download(unsigned char* images) {
 }
 
 bool DeviceBuffers::download_samples(unsigned char* results) {
+  release_buffers();
   for (uint32_t i = 0; i < request_.num_samples; ++i) {
     const protocol::Sample& sample = request_.samples[i];
     if (cudaMemcpy(results + sample.result_offset, allocations_[sample.buffer] + sample.offset,

@@ -46,6 +46,13 @@ struct Buffer {
   Fill fill;
   float scale;  // of generated values: their standard deviation
   uint64_t seed;
+  // For reports of what is read and written outside: x[row 9 of 4][col 0].
+  char name[32];  // "": not told
+  uint64_t payload_bytes;
+  uint32_t element_bytes;
+  uint32_t columns;    // 0: one dimension
+  uint32_t rows;       // of each matrix, where there are several; else 0
+  uint32_t unwritten;  // 1: outputs and workspaces, whose first contents say nothing
 };
 
 // A range of a buffer that is sent back after timing, so that timed outputs are judged too.
