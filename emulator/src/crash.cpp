@@ -124,10 +124,11 @@ void describe_signal(Report& report, int signal_number, const siginfo_t& info, b
       if (overflow) {
         report.add("stack overflow: local arrays or recursion need more than %zu bytes\n",
                    options().stack_bytes);
-      } else if (info.si_code == SI_KERNEL || info.si_addr == nullptr) {
-        report.add("memory fault: null or wild address\n");
+      } else if (info.si_code == SI_KERNEL) {  // which one the kernel doesn't say
+        report.add("memory fault: wild address\n");
       } else {
-        report.add("memory fault: address %p\n", info.si_addr);
+        const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);  // %p says (nil)
+        report.add("memory fault: address 0x%zx\n", address);
       }
   }
 }

@@ -1,7 +1,13 @@
 // The gates of m4 and of the layer (calibration_test.cpp says what is checked).
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include "../layer_cases.h"
 #include "../m1_align_oracle.h"
 #include "../m4_group_m_cases.h"
+#include "../m8_persistent_cases.h"
 #include "calibrated_sums.h"
 #include "calibration.h"
 #include "gpu_sums.h"
@@ -57,12 +63,12 @@ TEST(Calibration, GemmWithEpilogue) {
   calibrate(c);
 }
 
-// ---- the layer of m3 and m4
+// ---- the layer of m3, m4 and m8
 
 struct LayerWay {
   Order order;
-  bool round_gate_up;  // m3 stores it; m4's GEMM1 applies SwiGLU to fp32 sums
-  bool weight_in_bf16 = false;
+  bool round_gate_up;              // m3 stores it; m4's GEMM1 applies SwiGLU to fp32 sums
+  bool weight_in_combine = false;  // m8: y is rounded before its weight
 };
 
 // One row of a product with an expert's matrix, in fp32.
@@ -91,8 +97,7 @@ std::vector<Bf16> layer_output(const oracle::LayerProblem& p, const LayerWay& wa
     for (size_t slot = 0; slot < static_cast<size_t>(p.top_k); ++slot) {
       const size_t id = token * static_cast<size_t>(p.top_k) + slot;
       const auto expert = static_cast<size_t>(routing.topk_ids[id]);
-      const double exact_weight = routing.topk_weights[id];
-      const double weight = way.weight_in_bf16 ? as_bf16(exact_weight) : as_float(exact_weight);
+      const double weight = as_float(routing.topk_weights[id]);
       std::vector<double> h(inner);
       for (size_t i = 0; i < inner; ++i) {
         double gate = row_dot(x, p.w13, expert * 2 * inner + i, way.order);
@@ -102,7 +107,8 @@ std::vector<Bf16> layer_output(const oracle::LayerProblem& p, const LayerWay& wa
       }
       for (size_t d = 0; d < hidden; ++d) {
         const double sum = row_dot(h, p.w2, expert * hidden + d, way.order);
-        y[d].push_back(as_bf16(as_float(sum * weight)));
+        y[d].push_back(way.weight_in_combine ? as_float(weight * as_bf16(sum))
+                                             : as_bf16(as_float(sum * weight)));
       }
     }
     for (size_t d = 0; d < hidden; ++d) out.push_back(to_bf16(sum_in_order(y[d], Order::kForward)));
@@ -110,16 +116,44 @@ std::vector<Bf16> layer_output(const oracle::LayerProblem& p, const LayerWay& wa
   return out;
 }
 
-TEST(Calibration, Layer) {
-  using oracle::LayerMistake;
-  using oracle::LayerProblem;
+using oracle::LayerMistake;
+using oracle::LayerProblem;
+
+std::function<std::vector<Bf16>(const LayerProblem&)> layer_with(LayerWay way) {
+  return [way](const LayerProblem& p) { return layer_output(p, way); };
+}
+
+template <class Change>
+std::function<std::vector<Bf16>(const LayerProblem&)> layer_mistaken(Change change) {
+  LayerMistake mistake;
+  change(mistake);
+  return [mistake](const LayerProblem& p) { return stored(oracle::moe_layer(p, mistake).values); };
+}
+
+// Mistakes of the layer itself, which is the order of the steps: the steps' own precision is
+// calibrated above.
+Calibration<LayerProblem, Bf16> layer_calibration(const char* name) {
   Calibration<LayerProblem, Bf16> c;
-  c.name = "layer, bf16";
+  c.name = name;
   c.gates = kLayerGates;
   c.want = [](const LayerProblem& p) { return oracle::moe_layer(p); };
   c.judged = [](const LayerProblem& p) {
     return std::vector<uint8_t>(static_cast<size_t>(p.num_tokens), 1);
   };
+  c.wrong = {
+      {"the weight inside SiLU", layer_mistaken([](LayerMistake& m) {
+         m.weight_in_gemm1 = true;
+         m.weight_in_gemm2 = false;
+       })},
+      {"the weight twice", layer_mistaken([](LayerMistake& m) { m.weight_in_gemm1 = true; })},
+      {"no weight", layer_mistaken([](LayerMistake& m) { m.weight_in_gemm2 = false; })},
+      {"renormalised or not", layer_mistaken([](LayerMistake& m) { m.flip_renormalize = true; })},
+  };
+  return c;
+}
+
+TEST(Calibration, Layer) {
+  auto c = layer_calibration("layer, bf16");
   for (const char* group : {"tiny", "edge", "random"}) {
     for (const LayerCase& one : layer_cases_of(group)) {
       if (one.num_tokens == 0 || one.num_tokens > 40) continue;
@@ -127,30 +161,33 @@ TEST(Calibration, Layer) {
       (p.exact ? c.exact : c.random).push_back(p);
     }
   }
-  const auto with = [](LayerWay way) {
-    return [way](const LayerProblem& p) { return layer_output(p, way); };
-  };
   for (const Order order : {Order::kForward, Order::kTiles, Order::kTruncated}) {
-    c.right.push_back({std::string(name_of(order)) + ", gate_up in bf16", with({order, true})});
-    c.right.push_back({std::string(name_of(order)) + ", gate_up in fp32", with({order, false})});
+    c.right.push_back(
+        {std::string(name_of(order)) + ", gate_up in bf16", layer_with({order, true})});
+    c.right.push_back(
+        {std::string(name_of(order)) + ", gate_up in fp32", layer_with({order, false})});
   }
-  // Mistakes of the layer itself, which is the order of the steps: the steps' own precision is
-  // calibrated above.
-  const auto mistaken = [](auto change) {
-    LayerMistake mistake;
-    change(mistake);
-    return
-        [mistake](const LayerProblem& p) { return stored(oracle::moe_layer(p, mistake).values); };
-  };
-  c.wrong = {
-      {"the weight inside SiLU", mistaken([](LayerMistake& m) {
-         m.weight_in_gemm1 = true;
-         m.weight_in_gemm2 = false;
-       })},
-      {"the weight twice", mistaken([](LayerMistake& m) { m.weight_in_gemm1 = true; })},
-      {"no weight", mistaken([](LayerMistake& m) { m.weight_in_gemm2 = false; })},
-      {"renormalised or not", mistaken([](LayerMistake& m) { m.flip_renormalize = true; })},
-  };
+  calibrate(c);
+}
+
+// m8 rounds y before the weight, and judges exact data with the gates too. Of its cases those that
+// take no time here, which have the layer's data, too.
+TEST(Calibration, PersistentLayer) {
+  auto c = layer_calibration("m8 layer, bf16");
+  std::vector<LayerCase> cases(std::begin(m8_cases::kCases), std::end(m8_cases::kCases));
+  for (const char* group : {"tiny", "edge", "random"}) {
+    for (const LayerCase& one : layer_cases_of(group)) cases.push_back(one);
+  }
+  for (const LayerCase& one : cases) {
+    const int64_t products =
+        int64_t{one.num_tokens} * one.top_k * one.hidden_size * one.intermediate_size;
+    if (products == 0 || products > 400'000 || one.num_experts > 100) continue;
+    c.random.push_back(make_layer(one, mix(1, one.name)));
+  }
+  for (const Order order : {Order::kForward, Order::kTruncated}) {
+    c.right.push_back(
+        {std::string(name_of(order)) + ", y before its weight", layer_with({order, false, true})});
+  }
   calibrate(c);
 }
 
