@@ -20,7 +20,8 @@ struct Steps {
   std::function<int32_t(int32_t count, int block_m)> padded = [](int32_t count, int block_m) {
     return (count + block_m - 1) / block_m * block_m;
   };
-  bool inclusive = false;  // offsets from an inclusive scan
+  int32_t more_of_first = 0;  // what expert 0 is counted too often
+  bool inclusive = false;     // offsets from an inclusive scan
   std::function<int32_t(int32_t)> entry = [](int32_t flat_id) { return flat_id; };
   int32_t pad = kAny;  // kAny: the right one
 };
@@ -35,6 +36,7 @@ Alignment align_with(const AlignProblem& p, const Steps& steps) {
     const int32_t e = p.topk_ids[static_cast<size_t>(i)];
     if (routed(e) && steps.counted(i, e)) ++counts[static_cast<size_t>(e)];
   }
+  counts[0] += steps.more_of_first;
   Alignment result;
   const int32_t pad = steps.pad == kAny ? num_ids : steps.pad;
   result.sorted_token_ids.assign(static_cast<size_t>(capacity), pad);
@@ -122,6 +124,23 @@ std::vector<AlignModel> make_align_models() {
             [](const AlignProblem& p) {
               Steps steps;
               steps.counted = [](int32_t i, int32_t) { return i < 1024; };
+              return only_total(p, padded_rows(p, 0, steps));
+            }));
+  for (const int lanes : {32, 128, 256, 512, 1024}) {
+    add(model("M1-IDLELANES", "m1.count", "count",
+              "Lanes behind the last id counted into expert 0: they must count nothing.",
+              [lanes](const AlignProblem& p) {
+                Steps steps;
+                const auto num_ids = static_cast<int32_t>(p.topk_ids.size());
+                steps.more_of_first = (lanes - num_ids % lanes) % lanes;
+                return align_with(p, steps);
+              }));
+  }
+  add(model("M1-FIRST256", "m1.count", "count",
+            "Experts from 256 on are never counted: one thread for each expert needs a stride.",
+            [](const AlignProblem& p) {
+              Steps steps;
+              steps.counted = [](int32_t, int32_t e) { return e < 256; };
               return only_total(p, padded_rows(p, 0, steps));
             }));
   add(model("M1-COUNT-UNPADDED", "m1.scan", "padded-scan",
