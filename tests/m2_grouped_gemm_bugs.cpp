@@ -22,12 +22,14 @@ const judge::Mistake kNoEarlyExit = {"M2-NOEXIT", "m2.early_exit", "expert",
                                      "Blocks at or behind num_tokens_post_padded must return: they "
                                      "worked on what an older batch left in "
                                      "the tables."};
-const judge::Mistake kUninitialised = {"M2-NAN", "m2.mainloop", "mainloop",
-                                       "NaN where every input is a number: shared memory is read "
-                                       "before its copy has arrived, or a copy "
-                                       "has landed in another buffer. Is a cp_async_wait or a "
-                                       "__syncthreads missing, or are there copies "
-                                       "for rows behind the tile (BLOCK_M = 16)?"};
+const judge::Mistake kPaddingRead = {
+    "M2-PADREAD", "m2.load", "load",
+    "A padding row is read: its pointer is null. Chunks of padding rows must arrive as zeros."};
+const judge::Mistake kUninitialised = {
+    "M2-NAN", "m2.mainloop", "mainloop",
+    "NaN where every input is a number: shared memory is read before its copy has arrived, or a "
+    "copy has landed in another buffer. Is a cp_async_wait or a __syncthreads missing, or are "
+    "there copies for rows behind the tile (BLOCK_M = 16)?"};
 const judge::Mistake kUnroutedRow = {"M2-UNROUTED", "m2.store", "store",
                                      "A row of out without a routed flat id was written."};
 

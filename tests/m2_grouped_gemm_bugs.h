@@ -18,6 +18,7 @@ extern const judge::Mistake kPadRowsStored;  // writes behind the end of out
 extern const judge::Mistake kColumnsSpill;   // writes behind column N
 extern const judge::Mistake kOffset32;       // expert * N * D in 32 bits
 extern const judge::Mistake kNoEarlyExit;    // works on rows behind num_tokens_post_padded
+extern const judge::Mistake kPaddingRead;    // reads through a padding row's null pointer
 extern const judge::Mistake kUninitialised;  // NaN that no input has
 extern const judge::Mistake kUnroutedRow;    // writes a row that no flat id names
 

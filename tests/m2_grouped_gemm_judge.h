@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct GemmMistakes {
   const std::vector<bugs::GemmModel>& models;
   RowFaults rows;
   const judge::Mistake& no_early_exit;
+  const judge::Mistake& padding_read;
   int block_n;  // columns of a tile
 };
 
@@ -101,6 +103,21 @@ inline Verdict judge_output(const GemmMistakes& known,
                           : judge::wrong(mistakes, evidence);
 }
 
+// A death at an address that only a null pointer to a row of A leads to; GPUs don't tell addresses.
+inline Verdict explain_death(const judge::Mistake& padding_read,
+                             const GemmProblem& p,
+                             Verdict verdict) {
+  constexpr std::string_view kAddress = "memory fault: address 0x";
+  const size_t found = verdict.fault.find(kAddress);
+  if (found == std::string::npos) return verdict;
+  const auto address = std::stoull(verdict.fault.substr(found + kAddress.size()), nullptr, 16);
+  if (address >= static_cast<size_t>(p.depth) * sizeof(Bf16)) return verdict;
+  Verdict named = judge::wrong(padding_read, {verdict.sentence});
+  named.state = verdict.state;
+  named.fault = std::move(verdict.fault);
+  return named;
+}
+
 inline judge::StageCase<GemmProblem> stage_case_of(const GemmMistakes& known, const GemmCase& c) {
   judge::StageCase<GemmProblem> stage_case;
   stage_case.name = std::string(c.group) + "/" + c.name;
@@ -112,7 +129,7 @@ inline judge::StageCase<GemmProblem> stage_case_of(const GemmMistakes& known, co
     return judge_output(known, p, outputs);
   };
   stage_case.explain = [&known](const GemmProblem& p, const Outputs* outputs, Verdict verdict) {
-    if (outputs == nullptr) return verdict;
+    if (outputs == nullptr) return explain_death(known.padding_read, p, std::move(verdict));
     const auto judge_values = [&] { return judge_output(known, p, *outputs); };
     return explain_bytes_outside(known.rows, std::move(verdict), judge_values,
                                  static_cast<int64_t>(sizeof(Bf16)) * p.n);

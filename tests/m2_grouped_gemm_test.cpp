@@ -21,6 +21,7 @@ const GemmMistakes& known_mistakes() {
       bugs::gemm_models(),
       {bugs::kPadRowsStored, bugs::kColumnsSpill, bugs::kUninitialised, bugs::kUnroutedRow},
       bugs::kNoEarlyExit,
+      bugs::kPaddingRead,
       64};
   return known;
 }

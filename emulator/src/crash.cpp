@@ -92,12 +92,13 @@ void describe_signal(Report& report, int signal_number, const siginfo_t& info, b
       if (overflow) {
         report.add("stack overflow: local arrays or recursion need more than %zu bytes\n",
                    options().stack_bytes);
-      } else if (info.si_code == SI_KERNEL || info.si_addr == nullptr) {
-        report.add("memory fault: null or wild address\n");
+      } else if (info.si_code == SI_KERNEL) {  // which one the kernel doesn't say
+        report.add("memory fault: wild address\n");
       } else {
+        const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);  // %p says (nil)
         ElementText element{};
         const bool known = describe_element(info.si_addr, &element);
-        report.add("memory fault: address %p%s%s\n", info.si_addr, known ? ", " : "",
+        report.add("memory fault: address 0x%zx%s%s\n", address, known ? ", " : "",
                    known ? element.text : "");
       }
   }

@@ -11,8 +11,6 @@ namespace {
 constexpr int kMostFailures = 3;  // then it is time to look at them
 constexpr int kMostShrinks = 80;
 
-using Genes = std::vector<int>;
-
 std::string name_of(const FuzzTarget& target, const Genes& genes) {
   std::string name = "fuzz/" + target.name;
   for (const int gene : genes) name += "_" + std::to_string(gene);
@@ -42,36 +40,64 @@ bool failed(const CaseResult& result) {
          result.verdict.state == State::kHang;
 }
 
-// Lowers one gene after another for as long as the case fails in the same way.
-CaseResult shrink(const FuzzTarget& target, Genes genes, CaseResult result) {
-  int left = kMostShrinks;
-  for (bool smaller = true; smaller && left > 0;) {
-    smaller = false;
-    for (size_t i = 0; i < genes.size(); ++i) {
-      const int low = target.genes[i].low;
-      for (const int value : {low, (low + genes[i]) / 2, genes[i] - 1}) {
-        if (value >= genes[i] || value < low || left-- <= 0) continue;
-        Genes candidate = genes;
-        candidate[i] = value;
-        const CaseResult other = run(target, candidate);
-        const bool same = failed(other) && other.verdict.state == result.verdict.state &&
-                          other.verdict.code == result.verdict.code;
-        if (!same) continue;
-        genes = candidate;
-        result = other;
-        smaller = true;
-        break;
-      }
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 const char* kept(const std::string& text) {
   static std::set<std::string> texts;
   return texts.insert(text).first->c_str();
+}
+
+std::optional<Genes> genes_in(const FuzzTarget& target, const std::string& case_name) {
+  const std::string start = "fuzz/" + target.name + "_";
+  if (case_name.rfind(start, 0) != 0) return {};
+  std::istringstream numbers(case_name.substr(start.size()));
+  Genes genes;
+  for (std::string word; std::getline(numbers, word, '_');)
+    genes.push_back(std::atoi(word.c_str()));
+  bool legal = genes.size() == target.genes.size();
+  for (size_t i = 0; legal && i < genes.size(); ++i) {
+    legal = genes[i] >= target.genes[i].low && genes[i] <= target.genes[i].high;
+  }
+  if (!legal || name_of(target, genes) != case_name) return {};
+  return genes;
+}
+
+// One number after another: to the lowest if the case fails with it, else to where it begins to
+// fail, found by halving.
+CaseResult shrink(const FuzzTarget& target, Genes genes, CaseResult result) {
+  int left = kMostShrinks;
+  const auto fails_with = [&](size_t i, int value) {
+    if (left-- <= 0) return false;
+    Genes candidate = genes;
+    candidate[i] = value;
+    const CaseResult other = run(target, candidate);
+    const bool same = failed(other) && other.verdict.state == result.verdict.state &&
+                      other.verdict.code == result.verdict.code;
+    if (!same) return false;
+    genes = candidate;
+    result = other;
+    return true;
+  };
+  for (bool smaller = true; smaller && left > 0;) {
+    smaller = false;
+    for (size_t i = 0; i < genes.size(); ++i) {
+      int passing = target.genes[i].low;
+      if (genes[i] == passing) continue;
+      if (fails_with(i, passing)) {
+        smaller = true;
+        continue;
+      }
+      while (genes[i] - passing > 1 && left > 0) {
+        const int value = passing + (genes[i] - passing) / 2;
+        if (fails_with(i, value)) {
+          smaller = true;
+        } else {
+          passing = value;
+        }
+      }
+    }
+  }
+  return result;
 }
 
 void fuzz(const std::vector<FuzzTarget>& targets, double seconds) {
@@ -95,18 +121,9 @@ void fuzz(const std::vector<FuzzTarget>& targets, double seconds) {
 
 bool run_fuzz_case(const std::vector<FuzzTarget>& targets, const std::string& case_name) {
   for (const FuzzTarget& target : targets) {
-    const std::string start = "fuzz/" + target.name + "_";
-    if (case_name.rfind(start, 0) != 0) continue;
-    std::istringstream numbers(case_name.substr(start.size()));
-    Genes genes;
-    for (std::string word; std::getline(numbers, word, '_');)
-      genes.push_back(std::atoi(word.c_str()));
-    bool legal = genes.size() == target.genes.size();
-    for (size_t i = 0; legal && i < genes.size(); ++i) {
-      legal = genes[i] >= target.genes[i].low && genes[i] <= target.genes[i].high;
-    }
-    if (!legal || name_of(target, genes) != case_name) return false;
-    const CaseResult result = run(target, genes);
+    const auto genes = genes_in(target, case_name);
+    if (!genes) continue;
+    const CaseResult result = run(target, *genes);
     Suite::get().record(result.record, result.verdict);
     return true;
   }

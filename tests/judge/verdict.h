@@ -56,6 +56,17 @@ inline Verdict wrong(std::string sentence, std::vector<std::string> evidence = {
   return verdict;
 }
 
+// No known mistake, but only one region can make it.
+inline Verdict wrong_in(const char* region,
+                        const char* note,
+                        std::string sentence,
+                        std::vector<std::string> evidence) {
+  Verdict verdict = wrong(std::move(sentence), std::move(evidence));
+  verdict.region = region;
+  verdict.note = note;
+  return verdict;
+}
+
 inline Verdict wrong(const Mistake& mistake, std::vector<std::string> evidence) {
   Verdict verdict = wrong(mistake.sentence, std::move(evidence));
   verdict.code = mistake.code;

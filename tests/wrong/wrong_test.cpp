@@ -33,7 +33,10 @@ struct Kernel {
 };
 
 // The report of a run of one case, or of all where `case_name` is empty.
-std::string run_and_read(const Paths& paths, const Kernel& kernel, const std::string& case_name) {
+std::string run_and_read(const Paths& paths,
+                         const Kernel& kernel,
+                         const std::string& case_name,
+                         int seed = 1) {
   const std::string report = testing::TempDir() + "wrong." + std::to_string(getpid()) + ".jsonl";
   const std::string runner = paths.kernels + "/" + kernel.stem + "." + kernel.mutant.name;
   std::vector<std::string> words = {
@@ -46,6 +49,8 @@ std::string run_and_read(const Paths& paths, const Kernel& kernel, const std::st
       "cpu",
       "--report",
       report,
+      "--seed",
+      std::to_string(seed),
       "--case-limit-ms",
       "8000"};  // the emulator calls a loop without progress a hang after 2 s of CPU time
   if (kernel.mutant.full) words.emplace_back("--full");
@@ -125,6 +130,36 @@ class WrongKernel : public testing::Test {
   Kernel kernel_;
 };
 
+// `--case NAME --seed S` repeats a failure with all that is said of it.
+class Repeat : public testing::Test {
+ public:
+  explicit Repeat(const Paths& paths) : paths_(paths) {}
+  void TestBody() override {
+    const auto failure = first_failure(17);
+    ASSERT_FALSE(failure.is_null());
+    EXPECT_EQ(failure, first_failure(17));
+    auto other = first_failure(18);
+    other["seed"] = failure["seed"];
+    EXPECT_NE(failure, other) << "the seed has no effect";
+  }
+
+ private:
+  nlohmann::json first_failure(int seed) {
+    Kernel kernel = {"m2_grouped_gemm", {}};
+    kernel.mutant.name = "last_row_of_a_block";
+    std::istringstream lines(run_and_read(paths_, kernel, "random/tokens", seed));
+    for (std::string line; std::getline(lines, line);) {
+      auto record = nlohmann::json::parse(line);
+      if (record["type"] != "case" || record["state"] != "wrong") continue;
+      record.erase("seconds");
+      return record;
+    }
+    return {};
+  }
+
+  const Paths& paths_;
+};
+
 void register_lists(const Paths& paths, const char* folder, const char* suite) {
   std::vector<fs::path> lists;
   for (const auto& entry : fs::directory_iterator(fs::path(paths.source) / "tests" / folder)) {
@@ -162,5 +197,7 @@ int main(int argc, char** argv) {
   }
   moe::wrong::register_lists(paths, "wrong", "Wrong");
   moe::wrong::register_lists(paths, "alternative", "Alternative");
+  testing::RegisterTest("Repeat", "CaseAndSeed", nullptr, nullptr, __FILE__, __LINE__,
+                        []() -> testing::Test* { return new moe::wrong::Repeat(paths); });
   return RUN_ALL_TESTS();
 }

@@ -1,0 +1,64 @@
+// The cases of m8_persistent besides those that every layer has.
+#pragma once
+
+#include "layer_cases.h"
+
+namespace moe::m8_cases {
+
+inline constexpr LayerData kNormal = LayerData::kNormal;
+inline constexpr LayerData kExact = LayerData::kExact;
+inline constexpr LayerData kHot = LayerData::kHotExpert;
+
+// clang-format off: one case a line
+inline constexpr LayerCase kCases[] = {
+    //                       T   E  K   H   I
+    // rows of one expert: units of 16, half tiles of 64, whole ones of 128, both GEMMs' tiles
+    {"rows", "rows_15", 15, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_16", 16, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_17", 17, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_48", 48, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_49", 49, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_63", 63, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_64", 64, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_65", 65, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_80", 80, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_112", 112, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_113", 113, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_127", 127, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_128", 128, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_129", 129, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_177", 177, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_193", 193, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_240", 240, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_256", 256, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_257", 257, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_300", 300, 1, 1, 64, 32, false, kExact},
+    // tiles: 1 to 9 of each GEMM for the emulator's four blocks, and columns that fill no tile
+    {"tiles", "tiles_3", 9, 1, 1, 384, 384, false, kNormal},
+    {"tiles", "tiles_4", 9, 1, 1, 512, 512, false, kExact},
+    {"tiles", "tiles_5", 9, 1, 1, 520, 520, false, kExact},
+    {"tiles", "tiles_8", 20, 8, 8, 72, 136, true, kExact},
+    {"tiles", "tiles_9_and_18", 20, 9, 9, 136, 72, true, kNormal},
+    {"tiles", "tiles_13", 26, 13, 4, 64, 64, true, kNormal},
+    // one hot expert: whole tiles and half ones, GEMM2 cuts it into three tiles of 48
+    {"tiles", "hot_expert", 130, 8, 2, 72, 72, true, kHot},
+    {"tiles", "hot_expert_of_many", 100, 40, 2, 64, 40, true, kHot},
+    {"tiles", "empty_experts", 6, 100, 2, 64, 64, true, kNormal},
+    {"tiles", "e512", 7, 512, 8, 8, 8, true, kNormal},
+    {"tiles", "e1024", 3, 1024, 2, 8, 8, true, kNormal},
+    {"tiles", "k8_of_8", 33, 8, 8, 64, 64, false, kNormal},
+    // turns: the ring has four stages, or six to eight; reports are due in turn 8
+    {"ring", "turns_1", 80, 2, 1, 64, 64, false, kExact},
+    {"ring", "turns_2_and_3", 80, 2, 1, 128, 192, false, kNormal},
+    {"ring", "turns_4_and_5", 80, 2, 1, 256, 320, false, kNormal},
+    {"ring", "turns_9_and_8", 20, 3, 2, 576, 512, true, kNormal},
+    {"ring", "turns_11_and_10", 150, 2, 1, 704, 640, false, kNormal},
+    {"ring", "turns_7_and_6", 90, 2, 2, 448, 384, true, kNormal},
+    // the same call twice, into two outputs
+    {"random", "twice_hot", 70, 6, 2, 72, 136, true, kHot, false, 2},
+    {"random", "twice_many_blocks", 170, 12, 3, 40, 72, true, kNormal, false, 2},
+    {"random", "many_tokens", 2100, 4, 1, 8, 8, false, kNormal},
+};
+// clang-format on
+
+}  // namespace moe::m8_cases
