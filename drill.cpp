@@ -28,6 +28,7 @@ struct Options {
   moe::driver::ResetOptions reset;
   moe::driver::SkeletonsOptions skeletons;
   moe::driver::LayerOptions layer;
+  moe::driver::CostOptions cost;
   moe::driver::BenchOptions bench;
   moe::driver::TuneOptions tune;
   moe::driver::PaddingOptions padding;
@@ -50,8 +51,9 @@ struct Options {
 
   // What was given as a stage to any verb.
   std::vector<std::string> stages() const {
-    return {run.stage,      reset.stage, bench.stage, hint.stage,    notes.stage, diff.stage,
-            solution.stage, watch.stage, debug.stage, worklog.stage, read.stage,  check.stage};
+    return {run.stage,  reset.stage,    bench.stage, hint.stage,  notes.stage,
+            diff.stage, solution.stage, watch.stage, debug.stage, worklog.stage,
+            read.stage, check.stage,    cost.stage};
   }
 };
 
@@ -199,6 +201,19 @@ void add_layer_options(CLI::App& verb, Options& options) {
   verb.add_option("--case", layer.case_name, "only this case, as group/name")->type_name("CASE");
 }
 
+void add_cost_options(CLI::App& verb, Options& options) {
+  moe::driver::CostOptions& cost = options.cost;
+  verb.add_option("stage", cost.stage)->required();
+  verb.add_flag("--solution", cost.solution, "of the reference instead of your file");
+  verb.add_option("--vs", cost.versus, "show the reference's figures beside yours")
+      ->check(CLI::IsMember({"solution"}))
+      ->type_name("solution");
+  verb.add_option("--case", cost.case_name, "another case than the stage's own")->type_name("CASE");
+  verb.add_option("--gpu-name", cost.gpu_name, "H200 (default), A100 or RTX 4090: whose limits")
+      ->type_name("NAME");
+  verb.add_flag("--json", cost.json, "everything, for programs");
+}
+
 void add_bench_options(CLI::App& verb, Options& options) {
   verb.add_option("stage", options.bench.stage)->required();
   verb.add_option("--shape", options.bench.shape, "A (default), B, C, D, a model, or T,E,K,H,I")
@@ -321,6 +336,10 @@ const std::vector<Verb>& verbs() {
       {"bench", "times and TFLOPS beside the reference and cuBLAS; needs a GPU", add_bench_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_bench(course, options.bench);
+       }},
+      {"cost", "bytes, sectors, bank conflicts by line: no GPU, no clock", add_cost_options,
+       [](const Course& course, const Options& options) {
+         return moe::driver::run_cost(course, options.cost);
        }},
       {"tune", "measure m4's tiles on this GPU; the best go into its table", add_tune_options,
        [](const Course& course, const Options& options) {

@@ -27,10 +27,10 @@ constexpr const char* kReadme =
 
 // What would show how the blanks are filled, or is of use with solutions only.
 bool is_left_out(const fs::path& file) {
-  static constexpr std::array<const char*, 10> kFolders{
-      "solutions",   "mine",         "tests/wrong", "tests/alternative",
-      "tests/check", "tests/driver", ".ci",         "build",
-      ".drill",      ".git"};
+  static constexpr std::array<const char*, 11> kFolders{
+      "solutions",   "mine",       "tests/wrong",  "tests/alternative",
+      "tests/check", "tests/cost", "tests/driver", ".ci",
+      "build",       ".drill",     ".git"};
   const std::string name = file.generic_string();
   return std::any_of(kFolders.begin(), kFolders.end(), [&](const std::string& folder) {
     return name == folder || name.rfind(folder + "/", 0) == 0;

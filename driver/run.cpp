@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "driver/build_advice.h"
+#include "driver/cost/cases.h"
 #include "driver/ground.h"
 #include "driver/headline.h"
 #include "driver/journal.h"
@@ -273,6 +274,11 @@ void StageRun::say_looks(const Report& report) const {
 Verdict StageRun::time_it() {
   if (!case_name_.empty()) return Verdict::kPass;
   if (!backend_.cuda) {
+    const bool has_card = find_cost_case(scene_.stage.id) != nullptr;
+    if (has_card && !options_.solution && options_.fuzz_seconds == 0) {
+      say(labelled_line("cost", "drill cost " + std::string(scene_.stage.id) +
+                                    " counts what each line asks of memory"));
+    }
     if (options_.gate > 0) {
       say(labelled_line("gate", "not judged: there are no times without a GPU"));
     }

@@ -107,6 +107,15 @@ struct LayerOptions {
   std::string case_name;
 };
 
+struct CostOptions {
+  std::string stage;
+  bool solution = false;
+  std::string versus;     // "solution": show the reference's figures beside
+  std::string case_name;  // empty: the stage's representative one
+  std::string gpu_name = "H200";
+  bool json = false;
+};
+
 struct BenchOptions {
   std::string stage;
   std::string shape = "A";
@@ -157,6 +166,7 @@ int run_fuzz(const Course& course, const RunOptions& options);  // all stages wi
 int list_stages(const Course& course);
 int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
+int run_cost(const Course& course, const CostOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
 int run_tune(const Course& course, const TuneOptions& options);
 // The part of it that needs no GPU: from the report of the measurement to the table.

@@ -59,6 +59,9 @@ StageResult ClassRun::grade_stage(const Recipe& recipe,
   if (built.mark == Mark::kPass) {
     result = examiner_.examine(*recipe.stage, built.runner, "mine",
                                prepared_.expected.at(recipe.stage->stem), folder, worker);
+    if (prepared_.cost_gate != nullptr) {
+      prepared_.cost_gate->take(*recipe.stage, source, folder, worker, result);
+    }
   } else {
     result.mark = built.mark;
     result.sentence = built.sentence;

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "driver/grade/cost_gate.h"
 #include "driver/grade/examine.h"
 #include "driver/grade/recipe.h"
 #include "driver/grade/submissions.h"
@@ -23,6 +25,7 @@ struct Prepared {
   std::vector<Recipe> recipes;                              // of the stages, in their order
   std::map<std::string, std::vector<CaseResult>> expected;  // by stem: the solution's cases
   std::map<std::string, std::string> keys;  // by stem: of everything but the submission itself
+  std::shared_ptr<CostGate> cost_gate;      // null where no points are for cost
 };
 
 struct Progress {

@@ -59,6 +59,10 @@ std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, 
   add(words, {"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LC_ALL", "C.UTF-8"});
   add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1", "--setenv",
               "EMULATOR_HANG", "4"});
+  for (const std::string& variable : room.environment) {
+    const std::size_t equals = variable.find('=');
+    add(words, {"--setenv", variable.substr(0, equals), variable.substr(equals + 1)});
+  }
   add_system(words);
   add(words, {"--dev", "/dev", "--proc", "/proc", "--size", kTmpBytes, "--tmpfs", "/tmp"});
   if (room.gpu) {
@@ -75,7 +79,9 @@ std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, 
   return words;
 }
 
-std::vector<std::string> as_user(const std::vector<std::string>& command, int worker) {
+std::vector<std::string> as_user(const std::vector<std::string>& command,
+                                 int worker,
+                                 const std::vector<std::string>& environment = {}) {
   const std::string user = std::to_string(kFirstUser + worker);
   std::vector<std::string> words{"env",
                                  "-i",
@@ -84,6 +90,7 @@ std::vector<std::string> as_user(const std::vector<std::string>& command, int wo
                                  "HOME=/tmp",
                                  "EMULATOR_WORKERS=1",
                                  "EMULATOR_HANG=4"};
+  words.insert(words.end(), environment.begin(), environment.end());
   add(words, {"setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--no-new-privs"});
   words.insert(words.end(), command.begin(), command.end());
   return words;
@@ -126,10 +133,13 @@ std::vector<std::string> Confinement::wrap(const std::vector<std::string>& comma
   const std::vector<std::string> limited = with_limits(command, limits, wall_ == Wall::kBubblewrap);
   if (wall_ == Wall::kBubblewrap) return in_bubblewrap(limited, room);
   std::vector<std::string> words =
-      wall_ == Wall::kUser ? as_user(limited, worker)
+      wall_ == Wall::kUser ? as_user(limited, worker, room.environment)
                            : std::vector<std::string>{"env", "EMULATOR_WORKERS=1",
                                                       "EMULATOR_HANG=4", "LC_ALL=C.UTF-8"};
-  if (wall_ == Wall::kNone) words.insert(words.end(), limited.begin(), limited.end());
+  if (wall_ == Wall::kNone) {
+    words.insert(words.end(), room.environment.begin(), room.environment.end());
+    words.insert(words.end(), limited.begin(), limited.end());
+  }
   if (!room.folder.empty()) {
     words.insert(words.begin(), {"env", "--chdir=" + room.folder.string()});
   }

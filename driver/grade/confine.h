@@ -28,6 +28,7 @@ struct Room {
   std::vector<std::filesystem::path> writable;
   std::filesystem::path folder;  // where it starts; empty: /
   bool gpu = false;
+  std::vector<std::string> environment = {};  // "NAME=value", besides what all get
 };
 
 class Confinement {

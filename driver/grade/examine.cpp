@@ -41,16 +41,6 @@ CaseResult case_of(const driver::CaseRecord& record) {
   return one;
 }
 
-// The file that the test program starts in place of the runner.
-fs::path write_launcher(const fs::path& folder, const std::vector<std::string>& command) {
-  fs::path file = folder / "launch.sh";
-  std::string text = "#!/bin/sh\nexec";
-  for (const std::string& word : command) text += " " + driver::shell_quoted(word);
-  std::ofstream(file, std::ios::binary) << text + "\n";
-  chmod(file.c_str(), 0755);
-  return file;
-}
-
 std::string number_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
@@ -110,6 +100,15 @@ bool same_cases(const StageResult& result, const std::vector<CaseResult>& expect
 }
 
 }  // namespace
+
+fs::path write_launcher(const fs::path& folder, const std::vector<std::string>& command) {
+  fs::path file = folder / "launch.sh";
+  std::string text = "#!/bin/sh\nexec";
+  for (const std::string& word : command) text += " " + driver::shell_quoted(word);
+  std::ofstream(file, std::ios::binary) << text + "\n";
+  chmod(file.c_str(), 0755);
+  return file;
+}
 
 Timing timing_of(const std::string& bench_report) {
   Timing timing;

@@ -60,6 +60,10 @@ class Examiner {
   std::mutex device_;  // one submission at a time on a GPU
 };
 
+// The file that a test program starts in place of the runner.
+std::filesystem::path write_launcher(const std::filesystem::path& folder,
+                                     const std::vector<std::string>& command);
+
 // Sums what bench_stage reports for both sides; a problem where one is missing or wrong.
 Timing timing_of(const std::string& bench_report);
 

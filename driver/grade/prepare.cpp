@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Another number whenever results of before no longer count.
-constexpr int kRecordVersion = 1;
+constexpr int kRecordVersion = 2;
 
 std::string hex(std::uint64_t number) {
   char text[17];
@@ -31,10 +31,10 @@ std::uint64_t mixed(std::uint64_t value) {
 
 std::string limits_text(const Scheme& scheme) {
   char text[200];
-  std::snprintf(text, sizeof text, "%d %g %g %g %g %d %g %s", scheme.full ? 1 : 0,
+  std::snprintf(text, sizeof text, "%d %g %g %g %g %d %g %s %d", scheme.full ? 1 : 0,
                 scheme.build.seconds, scheme.build.memory_gib, scheme.stage_seconds,
                 scheme.memory_gib, scheme.processes, scheme.performance_share,
-                scheme.performance_shape.c_str());
+                scheme.performance_shape.c_str(), scheme.cost_share > 0 ? 1 : 0);
   return text;
 }
 
@@ -121,7 +121,7 @@ Prepared Preparation::run(const std::vector<const Stage*>& stages,
                             " ";
   std::string all_keys;
   for (const Stage* stage : stages) {
-    prepared.recipes.push_back(find_recipe(course_, backend_, *stage));
+    prepared.recipes.push_back(find_recipe(course_, backend_.name(), *stage));
     std::string harness;
     for (const fs::path& object : prepared.recipes.back().objects) {
       harness += hex(driver::hash_of(driver::read_file(object)));
@@ -133,6 +133,11 @@ Prepared Preparation::run(const std::vector<const Stage*>& stages,
     prepared.expected[stage->stem] =
         solution_cases(prepared.recipes.back(), workshop, examiner,
                        hex(driver::hash_of(prepared.keys[stage->stem])));
+  }
+  if (scheme_.cost_share > 0) {
+    show("cost cards of our solutions ...");
+    prepared.cost_gate = std::make_shared<CostGate>(course_, scheme_, confinement_, workshop);
+    prepared.cost_gate->prepare(stages, out_ / "work");
   }
   run_id_ = hex(driver::hash_of(all_keys));
   return prepared;

@@ -114,12 +114,10 @@ std::vector<std::string> filled(std::vector<std::string> words,
   return words;
 }
 
-Recipe find_recipe(const driver::Course& course,
-                   const driver::Backend& backend,
-                   const Stage& stage) {
+Recipe find_recipe(const driver::Course& course, const std::string& tree, const Stage& stage) {
   Recipe recipe;
   recipe.stage = &stage;
-  recipe.tree = course.tree(backend.name());
+  recipe.tree = course.tree(tree);
   const std::string target = std::string(stage.stem) + ".skeleton";
   const std::string source = "skeletons/" + std::string(stage.stem) + ".cu";
   const std::string answer =

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "driver/backend.h"
 #include "driver/course.h"
 
 namespace moe::grade {
@@ -28,11 +27,9 @@ inline constexpr const char* kObjectMark = "@OBJECT@";
 inline constexpr const char* kDependsMark = "@DEPENDS@";  // what was read while compiling
 inline constexpr const char* kRunnerMark = "@RUNNER@";
 
-// The commands of target STEM.skeleton, which must have been built. Throws std::runtime_error where
-// ninja's answer is not understood.
-Recipe find_recipe(const driver::Course& course,
-                   const driver::Backend& backend,
-                   const Stage& stage);
+// The commands of target STEM.skeleton of a build tree, which must have been built. Throws
+// std::runtime_error where ninja's answer is not understood.
+Recipe find_recipe(const driver::Course& course, const std::string& tree, const Stage& stage);
 
 // Words of a shell command without expansions: blanks, quotes, backslashes.
 std::vector<std::string> shell_words(const std::string& command);

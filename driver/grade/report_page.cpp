@@ -58,6 +58,11 @@ std::string groups_table(const StageScore& score) {
             points_text(score.performance->earned) + " of " +
             points_text(score.performance->maximum) + "</tr>\n";
   }
+  if (score.cost) {
+    text += "<tr><td>cost<td>" + std::to_string(score.cost->passed) + " of " +
+            std::to_string(score.cost->cases) + " limits kept<td>" +
+            points_text(score.cost->earned) + " of " + points_text(score.cost->maximum) + "</tr>\n";
+  }
   return text + "</table>\n";
 }
 

@@ -171,6 +171,7 @@ std::string gradescope_json(const ClassReport& report, const StudentResult& stud
     for (const GroupScore& group : score.groups) {
       json["tests"].push_back(gradescope_case(*stage, group, result));
     }
+    if (score.cost) json["tests"].push_back(gradescope_case(*stage, *score.cost, StageResult()));
     if (score.performance) {
       json["tests"].push_back(gradescope_case(*stage, *score.performance, StageResult()));
       leaderboard.push_back(

@@ -117,6 +117,13 @@ Json json_of(const StageResult& result, const StageScore& score, const Stage& st
                            {"reference_us", result.timing.reference_us},
                            {"ratio", score.ratio}};
   }
+  if (score.cost) {
+    json["cost"] = {{"score", score.cost->earned},
+                    {"max_score", score.cost->maximum},
+                    {"sectors_per_request", result.cost.sectors_per_request},
+                    {"bank_conflicts", result.cost.bank_conflicts},
+                    {"bytes_ratio", result.cost.bytes_ratio}};
+  }
   json["cases"] = Json::array();
   for (const CaseResult& one : result.cases) json["cases"].push_back(json_of(one, score));
   return json;

@@ -59,6 +59,24 @@ CaseResult case_of(const Json& json) {
   return one;
 }
 
+Json json_of(const CostFigures& cost) {
+  return {{"taken", cost.taken},
+          {"sectors_per_request", cost.sectors_per_request},
+          {"bank_conflicts", cost.bank_conflicts},
+          {"bytes_ratio", cost.bytes_ratio},
+          {"problem", cost.problem}};
+}
+
+CostFigures cost_of(const Json& json) {
+  CostFigures cost;
+  cost.taken = json.at("taken").get<bool>();
+  cost.sectors_per_request = json.at("sectors_per_request").get<double>();
+  cost.bank_conflicts = json.at("bank_conflicts").get<double>();
+  cost.bytes_ratio = json.at("bytes_ratio").get<double>();
+  cost.problem = json.at("problem").get<std::string>();
+  return cost;
+}
+
 }  // namespace
 
 const char* word_of(Mark mark) {
@@ -151,6 +169,8 @@ std::string to_text(const StageResult& result) {
                {"mine_us", result.timing.mine_us},
                {"reference_us", result.timing.reference_us},
                {"timing_problem", result.timing.problem},
+               {"cost", json_of(result.cost)},
+               {"reference_cost", json_of(result.reference_cost)},
                {"build_seconds", result.build_seconds},
                {"test_seconds", result.test_seconds},
                {"cases", Json::array()}};
@@ -173,6 +193,8 @@ StageResult stage_from_text(const std::string& text) {
   result.timing.mine_us = json.at("mine_us").get<double>();
   result.timing.reference_us = json.at("reference_us").get<double>();
   result.timing.problem = json.at("timing_problem").get<std::string>();
+  result.cost = cost_of(json.at("cost"));
+  result.reference_cost = cost_of(json.at("reference_cost"));
   result.build_seconds = json.at("build_seconds").get<double>();
   result.test_seconds = json.at("test_seconds").get<double>();
   for (const Json& one : json.at("cases")) result.cases.push_back(case_of(one));

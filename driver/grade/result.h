@@ -52,6 +52,15 @@ struct Timing {
   std::string problem;  // why there is none
 };
 
+// What a cost card sums up to (driver/cost/card.h).
+struct CostFigures {
+  bool taken = false;
+  double sectors_per_request = 0;
+  double bank_conflicts = 0;
+  double bytes_ratio = 0;  // in DRAM, to the least
+  std::string problem;     // why there are none, where they were wanted
+};
+
 struct StageResult {
   std::string key;  // of everything that the result depends on
   Mark mark = Mark::kFault;
@@ -63,6 +72,8 @@ struct StageResult {
   int attempts = 1;
   bool flaky = false;  // passed only after a first try that hung
   Timing timing;
+  CostFigures cost;
+  CostFigures reference_cost;
   double build_seconds = 0;
   double test_seconds = 0;
 

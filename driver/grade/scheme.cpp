@@ -51,6 +51,11 @@ class Table {
     return value;
   }
 
+  void number(const std::string& key, double low, double high, std::optional<double>& value) {
+    const toml::node* node = take(key);
+    if (node != nullptr) value = number_of(*node, key, low, high);
+  }
+
   void boolean(const std::string& key, bool& value) {
     const toml::node* node = take(key);
     if (node == nullptr) return;
@@ -154,7 +159,39 @@ void check_sense(const Scheme& scheme, const std::string& name) {
   if (scheme.no_points_ratio <= scheme.full_points_ratio) {
     throw UsageError(name + ": performance.no_points_at must be above performance.full_points_at");
   }
+  if (scheme.performance_share + scheme.cost_share > 1) {
+    throw UsageError(name + ": performance.share and cost.share are more than 1 together");
+  }
 }
+
+// The tables of grading.toml that are the same for every course, with comments.
+constexpr const char* kShares = R"(
+# Part of a stage's points for speed, on a GPU (`drill grade --gpu`): the student's time over the
+# reference's, both measured in turns in the same run. Only for stages whose cases all pass.
+[performance]
+share = 0.0             # 0.3: 30 % of the points are for speed
+shape = "A"             # as in `drill bench --shape`
+full_points_at = 1.2    # up to 1.2 times the reference's time
+no_points_at = 10.0     # from here on; in between in proportion
+
+# Part of a stage's points for a cheap kernel, without a GPU and a clock: the figures of `drill cost`
+# for a small case. All or nothing, and only for stages whose cases all pass. The first line bounds all
+# three figures by a multiple of the reference's; each of the others takes its place for one of them.
+[cost]
+share = 0.0             # 0.2: 20 % of the points are for it
+max_of_reference = 1.25
+# max_sectors_per_request = 12.0   # 32-byte sectors that a warp's access to global memory touches
+# max_bank_conflicts = 0           # passes over shared memory that a better layout would save
+# max_bytes_ratio = 1.5            # bytes in DRAM over the least that the contract allows
+
+)";
+constexpr const char* kLimits = R"([limits]
+compile_seconds = 60
+compile_gib = 3
+stage_seconds = 300     # all cases of one stage
+memory_gib = 4          # what the submission's processes may hold
+processes = 24
+)";
 
 }  // namespace
 
@@ -188,6 +225,13 @@ Scheme parse_scheme(const std::string& text, const std::string& name) {
         table.word("shape", {"A", "B", "B16384", "B1024", "B256", "C", "C1024"}, "A");
     table.number("full_points_at", 0.01, 1e3, scheme.full_points_ratio);
     table.number("no_points_at", 0.01, 1e4, scheme.no_points_ratio);
+  });
+  with_table(root, file, "cost", name, [&](Table& table) {
+    table.number("share", 0, 1, scheme.cost_share);
+    table.number("max_of_reference", 1, 1e3, scheme.max_of_reference);
+    table.number("max_sectors_per_request", 0.1, 32, scheme.max_sectors_per_request);
+    table.number("max_bank_conflicts", 0, 1e12, scheme.max_bank_conflicts);
+    table.number("max_bytes_ratio", 0.1, 1e6, scheme.max_bytes_ratio);
   });
   with_table(root, file, "limits", name, [&](Table& table) {
     double processes = scheme.processes;
@@ -247,23 +291,8 @@ random = 2
 refused = 1
 far = 1
 hidden = 3
-
-# Part of a stage's points for speed, on a GPU (`drill grade --gpu`): the student's time over the
-# reference's, both measured in turns in the same run. Only for stages whose cases all pass.
-[performance]
-share = 0.0             # 0.3: 30 % of the points are for speed
-shape = "A"             # as in `drill bench --shape`
-full_points_at = 1.2    # up to 1.2 times the reference's time
-no_points_at = 10.0     # from here on; in between in proportion
-
-[limits]
-compile_seconds = 60
-compile_gib = 3
-stage_seconds = 300     # all cases of one stage
-memory_gib = 4          # what the submission's processes may hold
-processes = 24
 )";
-  return text;
+  return text + kShares + kLimits;
 }
 
 }  // namespace moe::grade

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Scheme {
   std::string performance_shape = "A";
   double full_points_ratio = 1.2;  // of the reference's time
   double no_points_ratio = 10;
+
+  double cost_share = 0;  // of a stage's points; counted, not timed
+  double max_of_reference = 1.25;
+  std::optional<double> max_sectors_per_request;  // instead of a multiple of the reference's
+  std::optional<double> max_bank_conflicts;
+  std::optional<double> max_bytes_ratio;
 
   BuildLimits build;
   double stage_seconds = 300;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <map>
 
+#include "driver/cost/cases.h"
+
 namespace moe::grade {
 namespace {
 
@@ -66,6 +68,54 @@ void add_performance(const StageResult& result, const Scheme& scheme, StageScore
   score.performance = speed;
 }
 
+struct CostLimit {
+  const char* unit;
+  double value;
+  double most;
+};
+
+// A reference without any leaves room for a few.
+constexpr double kSpareConflicts = 16;
+
+std::vector<CostLimit> cost_limits(const StageResult& result, const Scheme& scheme) {
+  const CostFigures& mine = result.cost;
+  const CostFigures& ours = result.reference_cost;
+  const double factor = scheme.max_of_reference;
+  return {{"sectors a request", mine.sectors_per_request,
+           scheme.max_sectors_per_request.value_or(factor * ours.sectors_per_request)},
+          {"bank conflicts", mine.bank_conflicts,
+           scheme.max_bank_conflicts.value_or(factor * ours.bank_conflicts + kSpareConflicts)},
+          {"times the least bytes", mine.bytes_ratio,
+           scheme.max_bytes_ratio.value_or(factor * ours.bytes_ratio)}};
+}
+
+void add_cost(const StageResult& result, const Scheme& scheme, StageScore& score) {
+  GroupScore cost;
+  cost.group = "cost";
+  cost.maximum = rounded(score.maximum * scheme.cost_share);
+  std::string why;
+  if (result.cost.taken && result.reference_cost.taken) {
+    for (const CostLimit& limit : cost_limits(result, scheme)) {
+      ++cost.cases;
+      if (limit.value <= limit.most) {
+        ++cost.passed;
+      } else {
+        why += (why.empty() ? "" : ", ") + points_text(limit.value) + " " + limit.unit + " where " +
+               points_text(limit.most) + " are allowed";
+      }
+    }
+  } else {
+    why = result.cost.problem.empty() ? "not every case passes" : result.cost.problem;
+  }
+  const bool kept = cost.cases > 0 && cost.passed == cost.cases;
+  cost.cases = std::max(cost.cases, 1);
+  cost.earned = kept ? cost.maximum : 0;
+  if (!kept) {
+    score.reason += (score.reason.empty() ? "" : "; ") + ("no points for cost: " + why);
+  }
+  score.cost = cost;
+}
+
 }  // namespace
 
 double performance_curve(double ratio, const Scheme& scheme) {
@@ -86,15 +136,19 @@ StageScore score_stage(const StageResult& result,
   score.scored = result.mark != Mark::kFault;
   if (!score.scored) return score;
   if (timed && scheme.performance_share > 0) add_performance(result, scheme, score);
+  const bool has_card = driver::find_cost_case(stage_id) != nullptr;
+  if (scheme.cost_share > 0 && has_card) add_cost(result, scheme, score);
 
   score.groups = count_groups(result, expected, scheme);
   double weights = 0;
   for (const GroupScore& group : score.groups) weights += scheme.groups.at(group.group);
-  const double for_cases = score.maximum - (score.performance ? score.performance->maximum : 0);
+  const double for_cases = score.maximum - (score.performance ? score.performance->maximum : 0) -
+                           (score.cost ? score.cost->maximum : 0);
   const GroupScore* closed = closed_gate(score.groups, scheme);
   // A stage that broke a rule or the memory limit keeps nothing of what passed before.
   const bool void_stage = result.mark == Mark::kRule || result.mark == Mark::kMemory;
-  double earned = score.performance ? score.performance->earned : 0;
+  double earned =
+      (score.performance ? score.performance->earned : 0) + (score.cost ? score.cost->earned : 0);
   for (GroupScore& group : score.groups) {
     group.maximum = for_cases * scheme.groups.at(group.group) / weights;
     double share = static_cast<double>(group.passed) / group.cases;

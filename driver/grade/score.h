@@ -23,8 +23,9 @@ struct StageScore {
   double maximum = 0;
   std::vector<GroupScore> groups;
   std::optional<GroupScore> performance;
-  double ratio = 0;    // of the student's time to the reference's
-  std::string reason;  // why the points are fewer than the cases alone would say
+  std::optional<GroupScore> cost;  // of its three limits, how many are kept
+  double ratio = 0;                // of the student's time to the reference's
+  std::string reason;              // why the points are fewer than the cases alone would say
 };
 
 // `expected` are the cases of our solution on this machine: what it skips, nobody is asked for.

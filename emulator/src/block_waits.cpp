@@ -210,7 +210,7 @@ std::uint32_t shared_address(const void* pointer, Place place) {
 
 namespace {
 
-void tell_flag(const std::int32_t* flag, MemoryOrder order, Place place) {
+void tell_flag(const std::int32_t* flag, MemoryOrder order, Place place, const void* pc) {
   if (observer() == nullptr) return;
   Access access;
   access.address = flag;
@@ -220,6 +220,7 @@ void tell_flag(const std::int32_t* flag, MemoryOrder order, Place place) {
   access.writes = order == MemoryOrder::kRelease;
   access.order = order;
   access.place = place;
+  access.pc = reinterpret_cast<std::uintptr_t>(pc);
   tell_access(access);
 }
 
@@ -227,13 +228,13 @@ void tell_flag(const std::int32_t* flag, MemoryOrder order, Place place) {
 
 int load_acquire(const std::int32_t* flag, Place place) {
   t_block->poll(Operation::kLoadAcquire, place);
-  tell_flag(flag, MemoryOrder::kAcquire, place);
+  tell_flag(flag, MemoryOrder::kAcquire, place, nullptr);
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): the builtin writes it
 void add_release(std::int32_t* flag, int value) {
-  tell_flag(flag, MemoryOrder::kRelease, {});
+  tell_flag(flag, MemoryOrder::kRelease, {}, __builtin_return_address(0));
   __atomic_fetch_add(flag, value, __ATOMIC_RELEASE);
   t_block->advance();
 }

@@ -15,12 +15,23 @@ struct Watch {
 };
 
 // EMULATOR_WATCH=NAME or NAME:ARGUMENT
-constexpr Watch kWatches[] = {
 #ifdef EMULATOR_TRACED
+constexpr Watch kWatches[] = {
     {"check", make_checker},
-#endif
-    {nullptr, nullptr},
+    {"cost", make_cost_watch},
 };
+
+const Watch* find(const std::string& name) {
+  for (const Watch& watch : kWatches) {
+    if (name == watch.name) return &watch;
+  }
+  return nullptr;
+}
+#else
+const Watch* find(const std::string& /*name*/) {
+  return nullptr;
+}
+#endif
 
 Observer* g_watching = nullptr;
 
@@ -35,11 +46,10 @@ void begin_watch() {
   if (!kTraced || wanted == nullptr || g_watching != nullptr) return;
   const char* colon = std::strchr(wanted, ':');
   const std::string name = colon == nullptr ? wanted : std::string(wanted, colon);
-  for (const Watch& watch : kWatches) {
-    if (watch.name == nullptr || name != watch.name) continue;
-    g_watching = watch.make(colon == nullptr ? "" : colon + 1);
-    observe(g_watching);
-  }
+  const Watch* watch = find(name);
+  if (watch == nullptr) return;
+  g_watching = watch->make(colon == nullptr ? "" : colon + 1);
+  observe(g_watching);
 }
 
 void end_watch() {

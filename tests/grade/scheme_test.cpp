@@ -32,6 +32,9 @@ TEST(SchemeTest, WhatInitWritesIsTheDefaults) {
   EXPECT_EQ(written.memory_gib, defaults.memory_gib);
   EXPECT_EQ(written.processes, defaults.processes);
   EXPECT_EQ(written.no_points_ratio, defaults.no_points_ratio);
+  EXPECT_EQ(written.cost_share, defaults.cost_share);
+  EXPECT_EQ(written.max_of_reference, defaults.max_of_reference);
+  EXPECT_FALSE(written.max_bank_conflicts.has_value());
 }
 
 TEST(SchemeTest, SaysWhatIsWrongAndWhere) {
@@ -51,6 +54,12 @@ TEST(SchemeTest, SaysWhatIsWrongAndWhere) {
   EXPECT_NE(error_of("version = 1\n[points\n").find("grading.toml:2: "), std::string::npos);
   EXPECT_EQ(error_of("version = 1\n[performance]\nno_points_at = 1.0\n"),
             "grading.toml: performance.no_points_at must be above performance.full_points_at");
+  EXPECT_EQ(error_of("version = 1\n[cost]\nmax_conflicts = 3\n"),
+            "grading.toml:3: cost.max_conflicts is not known");
+  EXPECT_EQ(error_of("version = 1\n[cost]\nmax_of_reference = 0.5\n"),
+            "grading.toml:3: cost.max_of_reference must be at least 1 and at most 1000");
+  EXPECT_EQ(error_of("version = 1\n[cost]\nshare = 0.6\n[performance]\nshare = 0.6\n"),
+            "grading.toml: performance.share and cost.share are more than 1 together");
 }
 
 }  // namespace

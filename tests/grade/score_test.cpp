@@ -93,6 +93,36 @@ TEST(ScoreTest, SpeedCountsOnlyWhereEveryCasePasses) {
   EXPECT_LT(score_stage(result, four_cases(), scheme, "m1", true).earned, 10);
 }
 
+TEST(ScoreTest, ACostOverTheGateLosesItsShareAlone) {
+  Scheme scheme = simple_scheme();
+  scheme.cost_share = 0.25;
+  StageResult result;
+  result.mark = Mark::kPass;
+  result.cases = four_cases();
+  result.cost = {true, 9.9, 0, 1.1, ""};
+  result.reference_cost = {true, 9.5, 0, 1.0, ""};
+  EXPECT_EQ(score_stage(result, four_cases(), scheme, "m1", false).earned, 20);
+  result.cost.bank_conflicts = 500;
+  const StageScore lost = score_stage(result, four_cases(), scheme, "m1", false);
+  EXPECT_EQ(lost.earned, 15);
+  EXPECT_EQ(lost.reason, "no points for cost: 500 bank conflicts where 16 are allowed");
+  scheme.max_bank_conflicts = 500;
+  EXPECT_EQ(score_stage(result, four_cases(), scheme, "m1", false).earned, 20);
+  scheme.max_sectors_per_request = 9.8;
+  EXPECT_EQ(score_stage(result, four_cases(), scheme, "m1", false).earned, 15);
+}
+
+TEST(ScoreTest, ACostCountsOnlyWhereEveryCasePasses) {
+  Scheme scheme = simple_scheme();
+  scheme.cost_share = 0.25;
+  StageResult result;
+  result.mark = Mark::kWrong;
+  result.cases = four_cases();
+  const StageScore score = score_stage(result, four_cases(), scheme, "m1", false);
+  EXPECT_EQ(score.earned, 15);
+  EXPECT_EQ(score.reason, "no points for cost: not every case passes");
+}
+
 TEST(ScoreTest, ATimeCountsOnlyBesideARightReference) {
   const std::string ours = R"({"side":"solution","median_us":100,"verdict":"right"})";
   const std::string theirs = R"({"side":"mine","median_us":150,"verdict":"right"})";

@@ -16,7 +16,8 @@ class KernelCall {
   virtual ~KernelCall() = default;
 
   virtual void run_thread() const = 0;
-  virtual KernelCall* clone() const = 0;  // the caller owns it
+  virtual const void* function() const = 0;  // the kernel's code
+  virtual KernelCall* clone() const = 0;     // the caller owns it
 };
 
 template <class... P>
@@ -27,6 +28,7 @@ class BoundKernel final : public KernelCall {
 
   // Each thread gets copies of its own: parameters may be written.
   void run_thread() const override { std::apply(kernel_, std::tuple<P...>(arguments_)); }
+  const void* function() const override { return reinterpret_cast<const void*>(kernel_); }
   KernelCall* clone() const override { return new BoundKernel(*this); }
 
  private:
