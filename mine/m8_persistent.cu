@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     // does what is due in the first turns: the two slabs of its tile before, that tile's report,
     // then this tile's own.
     // BEGIN m8.half_tile
-    // about 16 lines
+    // about 17 lines
     DRILL_TODO("m8.half_tile");
     // END m8.half_tile
 

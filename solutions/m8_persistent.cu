@@ -398,6 +398,7 @@ __global__ void __launch_bounds__(kThreads, 1)
           store_slab(1);
         }
         if (turn + 1 == report_turn) report_tile();
+        __syncwarp();  // all lanes have read `tile`, which the producer overwrites
         if (lane == 0) mbarrier_arrive(&tiles.empty[place.stage]);
         place.advance();
       }

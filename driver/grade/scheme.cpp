@@ -164,6 +164,35 @@ void check_sense(const Scheme& scheme, const std::string& name) {
   }
 }
 
+// The tables of grading.toml that are the same for every course, with comments.
+constexpr const char* kShares = R"(
+# Part of a stage's points for speed, on a GPU (`drill grade --gpu`): the student's time over the
+# reference's, both measured in turns in the same run. Only for stages whose cases all pass.
+[performance]
+share = 0.0             # 0.3: 30 % of the points are for speed
+shape = "A"             # as in `drill bench --shape`
+full_points_at = 1.2    # up to 1.2 times the reference's time
+no_points_at = 10.0     # from here on; in between in proportion
+
+# Part of a stage's points for a cheap kernel, without a GPU and a clock: the figures of `drill cost`
+# for a small case. All or nothing, and only for stages whose cases all pass. The first line bounds all
+# three figures by a multiple of the reference's; each of the others takes its place for one of them.
+[cost]
+share = 0.0             # 0.2: 20 % of the points are for it
+max_of_reference = 1.25
+# max_sectors_per_request = 12.0   # 32-byte sectors that a warp's access to global memory touches
+# max_bank_conflicts = 0           # passes over shared memory that a better layout would save
+# max_bytes_ratio = 1.5            # bytes in DRAM over the least that the contract allows
+
+)";
+constexpr const char* kLimits = R"([limits]
+compile_seconds = 60
+compile_gib = 3
+stage_seconds = 300     # all cases of one stage
+memory_gib = 4          # what the submission's processes may hold
+processes = 24
+)";
+
 }  // namespace
 
 Scheme parse_scheme(const std::string& text, const std::string& name) {
@@ -262,33 +291,8 @@ random = 2
 refused = 1
 far = 1
 hidden = 3
-
-# Part of a stage's points for speed, on a GPU (`drill grade --gpu`): the student's time over the
-# reference's, both measured in turns in the same run. Only for stages whose cases all pass.
-[performance]
-share = 0.0             # 0.3: 30 % of the points are for speed
-shape = "A"             # as in `drill bench --shape`
-full_points_at = 1.2    # up to 1.2 times the reference's time
-no_points_at = 10.0     # from here on; in between in proportion
-
-# Part of a stage's points for a cheap kernel, without a GPU and a clock: the figures of `drill cost`
-# for a small case. All or nothing, and only for stages whose cases all pass. The first line bounds all
-# three figures by a multiple of the reference's; each of the others takes its place for one of them.
-[cost]
-share = 0.0             # 0.2: 20 % of the points are for it
-max_of_reference = 1.25
-# max_sectors_per_request = 12.0   # 32-byte sectors that a warp's access to global memory touches
-# max_bank_conflicts = 0           # passes over shared memory that a better layout would save
-# max_bytes_ratio = 1.5            # bytes in DRAM over the least that the contract allows
-
-[limits]
-compile_seconds = 60
-compile_gib = 3
-stage_seconds = 300     # all cases of one stage
-memory_gib = 4          # what the submission's processes may hold
-processes = 24
 )";
-  return text;
+  return text + kShares + kLimits;
 }
 
 }  // namespace moe::grade
