@@ -13,6 +13,6 @@ using MakeWatch = Observer* (*)(const std::string& argument);
 
 // The functions that make the observers; each stands in the observer's own file. watch.cpp lists
 // them.
-Observer* make_cost_watch(const std::string& file);  // cost_watch.cpp
+Observer* make_cost_watch(const std::string& argument);  // cost_watch.cpp
 
 }  // namespace emulator
