@@ -112,7 +112,7 @@ std::uint64_t CostCard::global_requests() const {
 
 double CostCard::sectors_per_request() const {
   const auto requests = static_cast<double>(global_requests());
-  return requests == 0 ? 0 : static_cast<double>((read() + written()) / 32) / requests;
+  return requests == 0 ? 0 : static_cast<double>(read() + written()) / 32 / requests;
 }
 
 std::uint64_t CostCard::bank_conflicts() const {

@@ -38,7 +38,7 @@ constexpr Gemm kM7{33, 2, 4, 272, 136};
 constexpr double kM8Rows = 20 * 9;
 
 // align of m1: T = 130, K = 8, E = 128, block_m = 64; 142 blocks at most
-constexpr double kM1Blocks = (130 * 8 + 128 * 63) / 64;
+constexpr int kM1Blocks = (130 * 8 + 128 * 63) / 64;
 
 // What m4's test of the order gives the cache: 10 panels, of which one of W has 64 rows of 16 bf16.
 constexpr std::size_t kM4Cache = std::size_t{10} * 64 * 16 * 2;

@@ -77,8 +77,8 @@ class CostWatch : public Observer {
   std::size_t line_of(const Access& access, bool writes);
   Warp& warp_of(const Block& block, int thread);
   void add(Block& block, int thread, const Access& access, bool writes);
-  void count_request(std::size_t line, const WarpRequest& request);
-  void count_row(std::size_t line, const Access& access);
+  void count_request(std::size_t number, const WarpRequest& request);
+  void count_row(std::size_t number, const Access& access);
   void close(Warp& warp);
   void close_warps(const Block& block, int first, int count);
   void work(const Block& block);

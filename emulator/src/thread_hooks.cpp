@@ -9,7 +9,7 @@
 #include "block.h"
 #include "observer.h"
 
-// NOLINTBEGIN(bugprone-reserved-identifier): see above
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-non-const-parameter): the ABI says so
 
 namespace {
 
@@ -201,4 +201,4 @@ void __tsan_atomic_signal_fence(int) {}
 
 }  // extern "C"
 
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier, readability-non-const-parameter)

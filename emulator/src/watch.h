@@ -13,7 +13,7 @@ using MakeWatch = Observer* (*)(const std::string& argument);
 
 // The functions that make the observers; each stands in the observer's own file. watch.cpp lists
 // them.
-Observer* make_checker(const std::string& argument);  // checker.cpp
-Observer* make_cost_watch(const std::string& file);   // cost_watch.cpp
+Observer* make_checker(const std::string& argument);     // checker.cpp
+Observer* make_cost_watch(const std::string& argument);  // cost_watch.cpp
 
 }  // namespace emulator
