@@ -241,6 +241,10 @@ std::vector<Mistake> by_tokens(const LayerProblem& p, const Wrong& wrong) {
 
 }  // namespace
 
+std::vector<Model> decode_models(bool is_gemv) {
+  return is_gemv ? gemv_models() : piece_models();
+}
+
 Verdict explain_decode(const LayerProblem& p,
                        const std::vector<judge::Bf16>& out,
                        Verdict verdict) {
@@ -249,8 +253,8 @@ Verdict explain_decode(const LayerProblem& p,
   const std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
   const auto want = oracle::moe_layer(p);
   const auto difference = judge::compare(out, want, judged, kRules.poison, false, kLayerGates);
-  const auto mistakes = judge::explaining(is_gemv ? gemv_models() : piece_models(), p, out, want,
-                                          difference, judged, kRules);
+  const auto mistakes =
+      judge::explaining(decode_models(is_gemv), p, out, want, difference, judged, kRules);
   if (!mistakes.empty()) return judge::wrong(mistakes, verdict.evidence);
   const Wrong wrong = wrong_parts(p, out);
   if (wrong.tokens.empty()) return verdict;

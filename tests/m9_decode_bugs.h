@@ -5,10 +5,14 @@
 #include <vector>
 
 #include "judge/bf16.h"
+#include "judge/models.h"
 #include "judge/verdict.h"
 #include "layer_oracle.h"
 
 namespace moe::bugs {
+
+// What a wrong output is compared with.
+std::vector<judge::MatrixModel<oracle::LayerProblem>> decode_models(bool is_gemv);
 
 // Tries to name a wrong output. Returns `verdict`, or a better one.
 judge::Verdict explain_decode(const oracle::LayerProblem& p,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "judge/suite.h"
+#include "layer_bugs.h"
 #include "layer_cases.h"
 #include "m9_decode_bugs.h"
 
@@ -107,6 +108,7 @@ INSTANTIATE_TEST_SUITE_P(edge, M9Layer, testing::ValuesIn(cases_of("edge")), nam
 INSTANTIATE_TEST_SUITE_P(rows, M9Layer, testing::ValuesIn(cases_of("rows")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(tiles, M9Layer, testing::ValuesIn(cases_of("tiles")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(random, M9Layer, testing::ValuesIn(cases_of("random")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(hidden, M9Layer, testing::ValuesIn(cases_of("hidden")), name_of_case);
 INSTANTIATE_TEST_SUITE_P(refused, M9Layer, testing::ValuesIn(cases_of("refused")), name_of_case);
 
 }  // namespace
@@ -116,5 +118,10 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m9_decode",
       {"m9.mask", "m9.place", "m9.dot", "m9.stream", "m9.h", "m9.share", "m9.order", "m9.fragments",
-       "m9.pair", "m9.split", "m9.y", "m9.combine", "m9.launches"});
+       "m9.pair", "m9.split", "m9.y", "m9.combine", "m9.launches"},
+      {moe::random_layers()}, [] {
+        moe::bugs::decode_models(true);
+        moe::bugs::decode_models(false);
+        moe::bugs::layer_models({});
+      });
 }
