@@ -134,17 +134,19 @@ Verdict explain_fp8_layer(const Fp8LayerProblem& p,
                           Verdict verdict) {
   const auto columns = static_cast<size_t>(p.hidden_size);
   size_t wrong_rows = 0;
+  size_t wrong_elements = 0;
   bool only_second_halves = true;
   for (size_t first = 0; first < is_wrong.size(); first += columns) {
     bool row_is_wrong = false;
     for (size_t column = 0; column < columns; ++column) {
       if (is_wrong[first + column] == 0) continue;
       row_is_wrong = true;
+      ++wrong_elements;
       if (column / 128 % 2 == 0) only_second_halves = false;
     }
     if (row_is_wrong) ++wrong_rows;
   }
-  if (wrong_rows == 0) return verdict;
+  if (8 * wrong_elements < is_wrong.size()) return verdict;  // too few to tell
   if (only_second_halves) return judge::wrong(kSecondHalves, verdict.evidence);
   const auto rows = oracle::rows_of_experts(p);
   const bool has_long = std::any_of(rows.begin(), rows.end(), [](int count) { return count > 64; });

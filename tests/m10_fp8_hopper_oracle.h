@@ -54,6 +54,14 @@ struct Fp8LayerMistake {
 // out [T, H].
 judge::Matrix moe_layer_fp8(const Fp8LayerProblem& p, const Fp8LayerMistake& mistake = {});
 
+// The same, and how far each output may be from it because of codes that are open: where h lies so
+// close to the boundary between two codes that the error of a right sum decides.
+struct Fp8LayerReference {
+  judge::Matrix out;
+  judge::Matrix open;
+};
+Fp8LayerReference fp8_layer_reference(const Fp8LayerProblem& p);
+
 // How many slots each expert has.
 std::vector<int> rows_of_experts(const Fp8LayerProblem& p);
 
