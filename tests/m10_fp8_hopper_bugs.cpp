@@ -39,6 +39,10 @@ const Mistake kLongBlocks = {
     "Only tokens of experts with more than 64 rows are wrong: rows 64 to 127 of a block are used "
     "if "
     "any of them is a slot's (m10.sort), and only then has the second warpgroup work."};
+const Mistake kLayout = {"M10-LAYOUT", "m10.gather", "gather",
+                         "Values are wrong here and there. Chunk c of row r of a swizzled tile "
+                         "lies at c ^ (r % 8), where x "
+                         "is gathered and where codes are stored (m10.store_codes)."};
 const Mistake kAll = {
     "M10-ALL", "m10.launches", "launches",
     "Every token is wrong. Is each step launched, in order, with the right scales? A stage's full "
@@ -81,6 +85,20 @@ const std::vector<Switch>& switches() {
       {{"M10-LASTTURN", "m10.promote", "promote",
         "Only the last turn counts: FIRST overwrites the sums, every other turn adds to them."},
        [](Fp8LayerMistake& m) { m.last_block_only = true; }},
+      {{"M10-BOTHFIRST", "m10.multiply", "multiply",
+        "Both halves multiply the first half of W: the second starts kHalf rows further on in the "
+        "stage."},
+       [](Fp8LayerMistake& m) { m.codes_of_first_half = true; }},
+      {{"M10-FIRSTCODES", "m10.gather", "gather",
+        "Every turn of GEMM1 has the first 128 codes of x: a turn's start at code k."},
+       [](Fp8LayerMistake& m) { m.first_x_block = true; }},
+      {{"M10-POWEROF2", "m10.launches", "launches",
+        "The scales of x are powers of two: that is m5's option, not asked for here."},
+       [](Fp8LayerMistake& m) { m.x_power_of_two = true; }},
+      {{"M10-SIGNED", "m10.amax", "amax",
+        "The scale of a row of h comes from its largest value: it comes from the largest "
+        "magnitude."},
+       [](Fp8LayerMistake& m) { m.amax_of_positive = true; }},
       {{"M10-FLATROW", "m10.sort", "sort",
         "GEMM1 reads row flat_id of x: the row is the token's, flat_id / top_k."},
        [](Fp8LayerMistake& m) { m.row_is_flat_id = true; }},
@@ -107,6 +125,15 @@ const std::vector<Switch>& switches() {
   return all;
 }
 // clang-format on
+
+// Rows 64 to 127 of the blocks of 128.
+size_t rows_of_second_warpgroup(const Fp8LayerProblem& p) {
+  int sum = 0;
+  for (const int rows : oracle::rows_of_experts(p)) {
+    sum += rows / 128 * 64 + std::max(0, rows % 128 - 64);
+  }
+  return static_cast<size_t>(sum);
+}
 
 bool has(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -148,11 +175,11 @@ Verdict explain_fp8_layer(const Fp8LayerProblem& p,
   }
   if (8 * wrong_elements < is_wrong.size()) return verdict;  // too few to tell
   if (only_second_halves) return judge::wrong(kSecondHalves, verdict.evidence);
-  const auto rows = oracle::rows_of_experts(p);
-  const bool has_long = std::any_of(rows.begin(), rows.end(), [](int count) { return count > 64; });
-  const auto tokens = static_cast<size_t>(p.num_tokens);
-  if (wrong_rows == tokens) return judge::wrong(kAll, verdict.evidence);
-  return has_long ? judge::wrong(kLongBlocks, verdict.evidence) : verdict;
+  if (wrong_rows <= rows_of_second_warpgroup(p)) {
+    return judge::wrong(kLongBlocks, verdict.evidence);
+  }
+  const bool all = wrong_rows == static_cast<size_t>(p.num_tokens);
+  return judge::wrong(all ? kAll : kLayout, verdict.evidence);
 }
 
 namespace {

@@ -57,7 +57,7 @@ class Fp8Layer {
         routing_(route(p.logits, p.num_tokens, p.num_experts, p.top_k, p.renormalize)),
         w13_{p.w13, 2 * p.intermediate_size, p.hidden_size},
         w2_{p.w2, p.hidden_size, p.intermediate_size},
-        x_(quantize({p.num_tokens, 1, p.hidden_size, false, p.x})) {}
+        x_(quantize({p.num_tokens, 1, p.hidden_size, mistake.x_power_of_two, p.x})) {}
 
   Fp8LayerReference reference() const {
     const auto columns = static_cast<size_t>(p_.hidden_size);
@@ -82,7 +82,7 @@ class Fp8Layer {
       return;
     }
     const int expert = expert_of(flat_id);
-    const Row h = coded_h(row_of_x(x_row), expert);
+    const Row h = coded_h(row_of_x(x_row, flat_id / p_.top_k), expert);
     const double weight =
         std::pow(routing_.topk_weights[static_cast<size_t>(flat_id)], mistake_.weight);
     for (int column = 0; column < p_.hidden_size; ++column) {
@@ -109,10 +109,10 @@ class Fp8Layer {
     return sum;
   }
 
-  Row row_of_x(int token) const {
+  Row row_of_x(int code_row, int token) const {
     Row row;
     const auto depth = static_cast<size_t>(p_.hidden_size);
-    const size_t first = static_cast<size_t>(token) * depth;
+    const size_t first = static_cast<size_t>(code_row) * depth;
     for (size_t d = 0; d < depth; ++d) row.codes.push_back(kValues[x_.codes[first + d]]);
     const size_t scale_row = mistake_.x_scale_of_first_token ? 0 : static_cast<size_t>(token);
     for (size_t b = 0; b < depth / kBlock; ++b) {
@@ -147,7 +147,9 @@ class Fp8Layer {
     for (size_t lane = 0; lane < 4; ++lane) {
       float amax = 0.0f;
       for (size_t i = 0; i < values.size(); ++i) {
-        const auto magnitude = static_cast<float>(std::fabs(values[i].value));
+        const double value = values[i].value;
+        const auto magnitude =
+            static_cast<float>(mistake_.amax_of_positive ? value : std::fabs(value));
         const bool is_of_lane = i % 8 / 2 / lanes == lane / lanes;
         if (!is_of_lane || std::isnan(magnitude) || magnitude <= amax) continue;
         amax = magnitude;
@@ -184,8 +186,12 @@ class Fp8Layer {
   Sum product(const Row& a, const Weights& w, int expert, int row, int scale_row) const {
     const auto depth = static_cast<size_t>(w.depth);
     const size_t blocks = depth / kBlock;
+    const bool is_gemm1 = &w.coded == &p_.w13;
+    const int second = is_gemm1 ? p_.intermediate_size : kBlock;  // from the first half of W
+    const bool is_second = is_gemm1 ? row >= second : row / kBlock % 2 == 1;
+    const int code_row = mistake_.codes_of_first_half && is_second ? row - second : row;
     const size_t w_row =
-        static_cast<size_t>(expert) * static_cast<size_t>(w.n) + static_cast<size_t>(row);
+        static_cast<size_t>(expert) * static_cast<size_t>(w.n) + static_cast<size_t>(code_row);
     const size_t scale_block = static_cast<size_t>(expert) * static_cast<size_t>(w.n / kBlock) +
                                static_cast<size_t>(scale_row / kBlock);
     const judge::Fp8* codes = w.coded.codes.data() + w_row * depth;
@@ -195,7 +201,8 @@ class Fp8Layer {
       double squares = 0.0;
       const size_t end = mistake_.last_step_missing ? 96 : 128;
       for (size_t d = block * kBlock; d < block * kBlock + end; ++d) {
-        const double term = a.codes[d] * kValues[codes[d]];
+        const size_t a_at = mistake_.first_x_block && is_gemm1 ? d % kBlock : d;
+        const double term = a.codes[a_at] * kValues[codes[d]];
         sum += term;
         squares += term * term;
       }

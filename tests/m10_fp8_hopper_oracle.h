@@ -34,19 +34,23 @@ struct Fp8LayerProblem {
   int num_ids() const { return num_tokens * top_k; }
 };
 
-// What a layer does otherwise than it should; of both GEMMs where not said otherwise.
+// What a layer does otherwise than it should; in both GEMMs where not said otherwise.
 struct Fp8LayerMistake {
   bool no_a_scale = false;
   bool no_w_scale = false;
   bool first_a_scale = false;        // that of block 0 of the reduction
   bool first_w_scale = false;        // that of block 0 of the reduction
   bool scale_of_first_half = false;  // W's second half gets the scale of the first
+  bool codes_of_first_half = false;  // W's second half is the first, with the scale of the second
   bool up_is_next_gate = false;      // GEMM1's second half: the next 128 rows of W
+  bool first_x_block = false;        // GEMM1: every turn multiplies the first 128 codes of x
   bool last_step_missing = false;    // 32 of every 128 are left out
   bool last_block_only = false;      // a turn overwrites
   bool row_is_flat_id = false;       // GEMM1; anything behind the last token
   bool x_scale_of_first_token = false;
+  bool x_power_of_two = false;     // m5's option
   int amax_lanes = 4;              // 1, 2: of four lanes that share a row of h
+  bool amax_of_positive = false;   // of h
   bool codes_not_divided = false;  // of h
   int weight = 1;                  // how often it is applied
 };
