@@ -101,7 +101,8 @@ Verdict judge_values(const Fp8LayerCase& c,
   const auto mistakes =
       judge::explaining(bugs::fp8_layer_models(), p, out, want, difference, judged, rules);
   if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
-  if (std::string(c.group) == "promotion" && difference.total < 3e-2) {
+  const bool is_long = std::string(c.group) == "promotion" && difference.total < 3e-2;
+  if (is_long || (p.exact && p.out_fp32 && difference.total < 1e-3)) {
     return judge::wrong(bugs::kFp8LayerPromotion, evidence);
   }
   return bugs::explain_fp8_layer(p, difference.wrong,
