@@ -19,7 +19,8 @@ const Mistake kFp8LayerUnstable = {"M10-UNSTABLE", "m10.combine", "combine",
                                    "depend on which rows lie beside a row."};
 const Mistake kFp8LayerPromotion = {
     "M10-PROMOTION", "m10.promote", "promote",
-    "Sums lose their last bits, and nothing else is wrong: tensor cores keep about 14 bits of a sum "
+    "Sums lose their last bits, and nothing else is wrong: tensor cores keep about 14 bits of a "
+    "sum "
     "of e4m3 products. Start a fresh sum every 128 and add it, scaled, in fp32."};
 
 const Mistake kFp8LayerNanLost = {

@@ -41,7 +41,7 @@ struct Sum {
   double value = 0.0;
   double error = 0.0;
 };
-constexpr double kSumError = 1e-3;
+constexpr double kSumError = 5e-4;
 
 // A matrix of weights [E, n, depth].
 struct Weights {

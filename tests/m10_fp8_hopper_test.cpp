@@ -33,16 +33,22 @@ judge::Gates gates_of(const Fp8LayerCase& c) {
   return {5e-4 + rounding, 1e-3 + 2 * rounding, 8e-3 + 3 * rounding};
 }
 
+// Open codes go either way, so all outputs together are close to the reference itself: right
+// kernels to 4e-3, in GEMM1's long sums to 2.5e-3, without promotion to 1.4e-2.
+judge::Gates gates_of_all(const Fp8LayerCase& c) {
+  constexpr double kAny = 1e3;
+  return {std::string(c.group) == "promotion" ? 6e-3 : 2e-2, kAny, kAny};
+}
+
 // The reference, moved towards the output as far as open codes allow.
 template <class T>
-judge::Matrix reference_near(const Fp8LayerProblem& p, const std::vector<T>& out) {
-  auto [want, open] = oracle::fp8_layer_reference(p);
-  if (p.exact) return want;
+judge::Matrix moved(const oracle::Fp8LayerReference& reference, const std::vector<T>& out) {
+  judge::Matrix want = reference.out;
   for (size_t i = 0; i < out.size(); ++i) {
     const auto got = static_cast<double>(judge::to_float(out[i]));
-    if (!(open.values[i] > 0.0) || std::isnan(got)) continue;
-    want.values[i] =
-        std::clamp(got, want.values[i] - open.values[i], want.values[i] + open.values[i]);
+    const double open = reference.open.values[i];
+    if (!(open > 0.0) || std::isnan(got)) continue;
+    want.values[i] = std::clamp(got, want.values[i] - open, want.values[i] + open);
   }
   return want;
 }
@@ -90,10 +96,15 @@ Verdict judge_values(const Fp8LayerCase& c,
   if (!out.empty() && std::count(out.begin(), out.end(), poison) == std::ssize(out)) {
     return judge::wrong(bugs::kFp8LayerNothing, {});
   }
-  const auto want = reference_near(p, out);
-  const auto judged = judged_tokens(p, want);
+  const auto reference = oracle::fp8_layer_reference(p);
+  const auto judged = judged_tokens(p, reference.out);
   const judge::Gates gates = gates_of(c);
-  const auto difference = judge::compare(out, want, judged, poison, false, gates);
+  auto want = p.exact ? reference.out : moved(reference, out);
+  auto difference = judge::compare(out, want, judged, poison, false, gates);
+  if (difference.right && !p.exact) {
+    want = reference.out;
+    difference = judge::compare(out, want, judged, poison, false, gates_of_all(c));
+  }
   if (difference.right) return judge_nan_tokens(p, out, want, poison);
   judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged);
   auto evidence = judge::shape_of_error(difference, "out", p.hidden_size);
