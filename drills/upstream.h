@@ -8,6 +8,8 @@
 #include <drills/m1_align.h>
 #include <drills/m2_grouped_gemm.h>
 
+struct __nv_fp8_e4m3;
+
 namespace moe::upstream {
 
 // m1_align.h
@@ -59,5 +61,14 @@ cudaError_t combine(__nv_bfloat16* out,       // [T, H]
                     int hidden_size,
                     int num_experts,
                     cudaStream_t stream);
+
+// m5_block_fp8.h
+cudaError_t quantize_rows(__nv_fp8_e4m3* codes,         // [rows, D]
+                          float* scales,                // [rows, ceil(D/128)]
+                          const __nv_bfloat16* values,  // [rows, D]
+                          int num_rows,
+                          int depth,
+                          bool power_of_two,
+                          cudaStream_t stream);
 
 }  // namespace moe::upstream

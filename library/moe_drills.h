@@ -92,6 +92,34 @@ MOE_DRILLS_API int moe_drills_moe_layer(moe_drills_bf16* out,       /* [T, H] */
                                         size_t workspace_bytes,
                                         void* stream);
 
+/* The same layer on 8-bit codes, by m10: only on a GPU of capability 9.0, refused elsewhere. w13
+ * and w2 are codes with a scale for each 128 x 128, as m5_quantize_weights makes them; x and what
+ * lies between the GEMMs is quantised inside, a scale for each row and 128 columns. H % 128 == 0,
+ * I % 128 == 0, T * H < 2^32. */
+MOE_DRILLS_API size_t moe_drills_moe_layer_fp8_workspace_bytes(int num_tokens,
+                                                               int num_experts,
+                                                               int top_k,
+                                                               int hidden_size,
+                                                               int intermediate_size,
+                                                               int out_fp32);
+MOE_DRILLS_API int moe_drills_moe_layer_fp8(void* out,                /* [T, H], float or bf16 */
+                                            int out_fp32,             /* 1: out is float */
+                                            const moe_drills_bf16* x, /* [T, H] */
+                                            const float* logits,      /* [T, E] */
+                                            const moe_drills_e4m3* w13_codes, /* [E, 2I, H] */
+                                            const float* w13_scales, /* [E, 2I/128, H/128] */
+                                            const moe_drills_e4m3* w2_codes, /* [E, H, I] */
+                                            const float* w2_scales,          /* [E, H/128, I/128] */
+                                            int num_tokens,
+                                            int num_experts,
+                                            int top_k,
+                                            int hidden_size,
+                                            int intermediate_size,
+                                            int renormalize, /* 0 or 1 */
+                                            void* workspace,
+                                            size_t workspace_bytes,
+                                            void* stream);
+
 /* ---- m1_align: routing, and the table that the GEMMs walk */
 
 /* Ids in descending logit, the lower id first among equals; weights as said above. */

@@ -165,6 +165,20 @@ __attribute__((target("avx2"))) void multiply_avx2(const WgmmaTiles& tiles,
 }
 #endif
 
+// A Hopper tensor core keeps about 14 bits of a sum of e4m3 products (DeepSeek-V3, arXiv 2412.19437,
+// section 3.5.2), so that long sums lose what is small beside them. The model: the 32 products and
+// what was there are added in fp32, then the sum is cut, towards zero, to 14 bits. Where exactly the
+// hardware cuts isn't documented.
+void cut_to_14_bits(float* sums, int count) {
+  constexpr std::uint32_t kKept = ~((1u << (24 - 14)) - 1u);  // of 24 bits, the first unwritten
+  for (int i = 0; i < count; ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &sums[i], sizeof bits);
+    if ((bits & 0x7f800000u) != 0x7f800000u) bits &= kKept;  // infinities and NaN stay
+    std::memcpy(&sums[i], &bits, sizeof bits);
+  }
+}
+
 }  // namespace
 
 void list_pieces(std::uint64_t descriptor,
@@ -256,9 +270,15 @@ void multiply(Block& block, const WgmmaOperation& operation, float* rows) {
   const int n = operation.call.n;
   const int depth = operation.call.is_e4m3 ? 32 : 16;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return multiply_avx2(tiles, depth, rows, n);
-#endif
+  if (__builtin_cpu_supports("avx2")) {
+    multiply_avx2(tiles, depth, rows, n);
+  } else {
+    multiply_tiles<Floats4>(tiles, depth, rows, n);
+  }
+#else
   multiply_tiles<Floats4>(tiles, depth, rows, n);
+#endif
+  if (operation.call.is_e4m3) cut_to_14_bits(rows, kWgmmaRows * n);
 }
 
 }  // namespace emulator

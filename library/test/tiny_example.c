@@ -384,6 +384,42 @@ static void check_choice(const struct Layer* l, const char* above_64) {
   }
 }
 
+/* The example of m10's contract: 448 everywhere in x, codes of 1 in the weights. */
+static void check_fp8_layer(void) {
+  enum { SIZE = 128 };
+  static moe_drills_bf16 x_values[SIZE];
+  static moe_drills_e4m3 codes[2 * SIZE * SIZE];
+  static float got[SIZE];
+  const float logit = 0.0f;
+  const float w13_scales[2] = {1.0f / 64, 1.0f / 64};
+  const float w2_scale = 1.0f;
+  for (int i = 0; i < SIZE; ++i) x_values[i] = bf16_of(448.0f);
+  memset(codes, 0x38, sizeof codes);
+  const size_t bytes = moe_drills_moe_layer_fp8_workspace_bytes(1, 1, 1, SIZE, SIZE, 1);
+  float* out = device_array(NULL, sizeof got);
+  const moe_drills_bf16* x = device_array(x_values, sizeof x_values);
+  const float* logits = device_array(&logit, sizeof logit);
+  const moe_drills_e4m3* w13 = device_array(codes, sizeof codes);
+  const moe_drills_e4m3* w2 = device_array(codes, sizeof codes / 2);
+  const float* of_w13 = device_array(w13_scales, sizeof w13_scales);
+  const float* of_w2 = device_array(&w2_scale, sizeof w2_scale);
+  void* workspace = device_array(NULL, bytes);
+  const int status = moe_drills_moe_layer_fp8(out, 1, x, logits, w13, of_w13, w2, of_w2, 1, 1, 1,
+                                              SIZE, SIZE, 1, workspace, bytes, NULL);
+  if (status == MOE_DRILLS_INVALID_VALUE) {
+    is_refused(status, "moe_layer_fp8: the device must have compute capability 9.0");
+    return;
+  }
+  succeeds(status, "moe_layer_fp8");
+  copy_back(got, out, sizeof got);
+  int right = 0;
+  for (int i = 0; i < SIZE; ++i) right += fabsf(got[i] / (128.0f * 802816.0f) - 1.0f) < 1e-6f;
+  check(right == SIZE, "moe_layer_fp8 gives 128 * 802816 in every column");
+  is_refused(moe_drills_moe_layer_fp8(out, 1, x, logits, w13, of_w13, w2, of_w2, 1, 1, 1, SIZE, 64,
+                                      1, workspace, bytes, NULL),
+             "moe_layer_fp8: I must be a positive multiple of 128");
+}
+
 int main(int argc, char** argv) {
   printf("moe_drills, backend %s; the layer of %s\n", moe_drills_backend(),
          moe_drills_moe_layer_stage(T, E, K, H, I));
@@ -403,6 +439,7 @@ int main(int argc, char** argv) {
   check_steps(&layer);
   check_order();
   check_fp8();
+  check_fp8_layer();
   check_refusals(layer.x);
   if (argc > 1) check_choice(&layer, argv[1]); /* m8 or m4: the stage for T > 64 here */
   succeeds(moe_drills_m1_route(NULL, NULL, NULL, 0, E, K, 1, NULL), "T = 0");

@@ -25,6 +25,8 @@ TEST(Shapes, ByNameBySizesAndWithOtherTokens) {
   Shape shape = {};
   EXPECT_TRUE(find_shape("A", 0, shape));
   EXPECT_EQ(shape.num_experts, 64);
+  EXPECT_TRUE(find_shape("D64", 0, shape));
+  EXPECT_EQ(shape.num_tokens, 64);
   EXPECT_TRUE(find_shape("deepseek-v3", 128, shape));
   EXPECT_EQ(shape.num_tokens, 128);
   EXPECT_EQ(shape.hidden_size, 7168);

@@ -44,5 +44,6 @@ std::function<judge::Verdict(const std::vector<judge::Bytes>&)> judge_rows(
 
 // The stages with files of their own.
 std::vector<TimedCall> calls_of_m7(const Shape& shape);
+std::vector<TimedCall> calls_of_m10(const Shape& shape, const AskValue& ask);
 
 }  // namespace moe::bench

@@ -289,6 +289,7 @@ std::vector<TimedCall> timed_calls(const std::string& stem,
             grouped_gemm_fp8(shape, false, 128), grouped_gemm_fp8(shape, true, 128)};
   }
   if (stem == "m7_warp_specialized") return calls_of_m7(shape);
+  if (stem == "m10_fp8_hopper") return calls_of_m10(shape, ask);
   std::vector<TimedCall> calls = {moe_layer(shape, kLayerOperation, ask)};
   if (stem == "m4_group_m") {
     calls.push_back(ordered_gemm(shape, false, ask));

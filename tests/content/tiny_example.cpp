@@ -268,9 +268,9 @@ TileLoads tile_loads(const oracle::TileGrid& grid) {
 
 std::string tiny_example(std::string_view stage) {
   constexpr std::pair<std::string_view, std::string (*)()> kExamples[] = {
-      {"m1", m1_example}, {"m2", m2_example}, {"m3", m3_example},
-      {"m4", m4_example}, {"m5", m5_example}, {"m6", m6_example},
-      {"m7", m7_example}, {"m8", m8_example}, {"m9", m9_example},
+      {"m1", m1_example}, {"m2", m2_example},   {"m3", m3_example}, {"m4", m4_example},
+      {"m5", m5_example}, {"m6", m6_example},   {"m7", m7_example}, {"m8", m8_example},
+      {"m9", m9_example}, {"m10", m10_example},
   };
   for (const auto& [name, example] : kExamples) {
     if (name == stage) return example();

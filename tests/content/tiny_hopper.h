@@ -8,5 +8,6 @@ namespace moe::content {
 std::string m6_example();
 std::string m7_example();
 std::string m8_example();
+std::string m10_example();
 
 }  // namespace moe::content
