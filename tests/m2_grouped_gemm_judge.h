@@ -99,8 +99,9 @@ inline Verdict judge_output(const GemmMistakes& known,
   std::vector<std::string> evidence = {judge::describe(difference, "out")};
   for (std::string& line : shape_of_error(p, difference)) evidence.push_back(std::move(line));
   const auto mistakes = explaining(known, p, out, want, difference);
-  return mistakes.empty() ? judge::wrong("The output is wrong.", evidence)
-                          : judge::wrong(mistakes, evidence);
+  if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
+  return judge::wrong_without_name("The output is wrong.", evidence, out, want, difference,
+                                   routed_rows(p));
 }
 
 // A death at an address that only a null pointer to a row of A leads to; GPUs don't tell addresses.

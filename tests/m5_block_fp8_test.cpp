@@ -58,8 +58,9 @@ Verdict judge_values(const Fp8GemmProblem& p, const std::vector<T>& out, T poiso
   const auto evidence = judge::shape_of_error(difference, "out", p.n);
   auto mistakes = explaining(p, out, want, difference, poison);
   add_row_faults(kRowFaults, difference, p.n, 128, mistakes);
-  return mistakes.empty() ? judge::wrong("The output is wrong.", evidence)
-                          : judge::wrong(mistakes, evidence);
+  if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
+  return judge::wrong_without_name("The output is wrong.", evidence, out, want, difference,
+                                   judged_rows(p));
 }
 
 Verdict judge_output(const Fp8GemmProblem& p, const Outputs& outputs) {

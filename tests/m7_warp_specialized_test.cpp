@@ -86,8 +86,8 @@ Verdict judge_gemm(const SortedProblem& p, const Outputs& outputs) {
   if (mistakes.empty() && difference.nan > difference.untouched) {
     mistakes.push_back(bugs::kSortedNan);
   }
-  return mistakes.empty() ? judge::wrong("`out` is wrong.", evidence)
-                          : judge::wrong(mistakes, evidence);
+  if (!mistakes.empty()) return judge::wrong(mistakes, evidence);
+  return judge::wrong_without_name("`out` is wrong.", evidence, out, want, difference, judged);
 }
 
 // A report of the emulator says what happened and where; the mistake behind it says why.

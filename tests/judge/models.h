@@ -5,10 +5,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compare.h"
 #include "look.h"
+#include "patterns.h"
 #include "verdict.h"
 
 namespace moe::judge {
@@ -115,6 +117,20 @@ std::vector<Mistake> explaining(const std::vector<MatrixModel<Problem>>& models,
   return mistakes;
 }
 
+// A wrong matrix that no model explains.
+template <class T>
+Verdict wrong_without_name(const std::string& sentence,
+                           std::vector<std::string> evidence,
+                           const std::vector<T>& out,
+                           const Matrix& want,
+                           const Difference& difference,
+                           const std::vector<uint8_t>& judged) {
+  for (std::string& line : patterns_of_error(out, want, difference, judged)) {
+    evidence.push_back(std::move(line));
+  }
+  return wrong(sentence, evidence);
+}
+
 template <class Problem>
 Verdict judge_matrix(const std::vector<MatrixModel<Problem>>& models,
                      const Problem& problem,
@@ -128,8 +144,9 @@ Verdict judge_matrix(const std::vector<MatrixModel<Problem>>& models,
   const auto evidence = shape_of_error(difference, rules.name, want.columns);
   const ValueRules<Bf16> values = {rules.poison, rules.exact, rules.gates, rules.slack};
   const auto mistakes = explaining(models, problem, out, want, difference, judged, values);
-  return mistakes.empty() ? wrong(std::string("`") + rules.name + "` is wrong.", evidence)
-                          : wrong(mistakes, evidence);
+  if (!mistakes.empty()) return wrong(mistakes, evidence);
+  const std::string sentence = std::string("`") + rules.name + "` is wrong.";
+  return wrong_without_name(sentence, evidence, out, want, difference, judged);
 }
 
 }  // namespace moe::judge
