@@ -137,9 +137,9 @@ std::vector<Finding> findings_of_fault(std::string_view fault) {
 void add_finding(std::vector<Finding>& findings, const Finding& finding) {
   const auto same = [&finding](const Finding& known) {
     if (!same_kind(known.kind, finding.kind)) return false;
-    // Not every tool can tell where a loop is that never ends.
+    // Not every tool can tell where a loop never ends, or a signal came from.
     const bool unplaced = known.places.empty() || finding.places.empty();
-    if (unplaced && known.kind == "hang") return true;
+    if (unplaced && (known.kind == "hang" || known.kind == "memory fault")) return true;
     if (known.places.empty() && finding.places.empty()) return known.sentence == finding.sentence;
     std::vector<std::string> a = known.places;
     std::vector<std::string> b = finding.places;

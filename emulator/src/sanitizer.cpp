@@ -41,6 +41,7 @@ __attribute__((no_sanitize("address"))) std::uintptr_t find_caller() {
   const auto pc = reinterpret_cast<std::uintptr_t>(__asan_get_report_pc());
   if (const std::uintptr_t own = offset_in_program(pc)) return own - 1;  // it returns to there
   const auto* words = static_cast<const std::uintptr_t*>(__asan_get_report_sp());
+  if (words == nullptr) return 0;  // of a signal it tells neither
   const auto* end = static_cast<const char*>(t_block->current().context.stack_low) +
                     t_block->current().context.stack_bytes;
   for (int i = 0; i < kWords && reinterpret_cast<const char*>(words + i + 1) <= end; ++i) {
