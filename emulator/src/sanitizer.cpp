@@ -82,16 +82,12 @@ void on_sanitizer_death() {
   } else {
     std::snprintf(verb, sizeof verb, "%s of %zu byte%s", name, bytes, bytes == 1 ? "" : "s");
   }
-  const char* what = __asan_get_report_description();
   Report report;
   ElementText element{};
-  if (std::strcmp(what, "stack-overflow") == 0 || t_block->in_guard(address)) {
-    report.add("stack overflow: local arrays or recursion need more than %zu bytes",
+  // Of a signal it tells nothing, not even the address.
+  if (__asan_get_report_pc() == nullptr) {
+    report.add("memory fault: null or wild address, or more stack than %zu bytes",
                options().stack_bytes);
-  } else if (std::strcmp(what, "FPE") == 0) {
-    report.add("arithmetic: integer division by zero, or its quotient is too large");
-  } else if (std::strcmp(what, "SEGV") == 0 && !describe_element(address, &element)) {
-    report.add("memory fault: null or wild address");
   } else if (t_block->in_window(address) || !describe_element(address, &element)) {
     report.add("out of bounds: %s at ", verb);
     add_variable(report, address);
