@@ -287,12 +287,12 @@ int Check::judge() const {
   for (const std::string& tool : tools_) ran += (ran.empty() ? "" : ", ") + tool;
   if (!findings_.empty()) {
     const int code =
-        finish(Verdict::kWrong, id + " check   " + counted(findings_.size(), "finding"));
+        finish(Verdict::kWrong, id + " check: " + counted(findings_.size(), "finding"));
     say(findings_text(findings_, scene_, note, paint_));
     return code;
   }
   if (!todo_.empty()) {
-    return finish(Verdict::kTodo, id + " check   reaches blanks, and can't go on: " +
+    return finish(Verdict::kTodo, id + " check: reaches blanks, and can't go on: " +
                                       name_list(todo_, std::string::npos));
   }
   const int code =

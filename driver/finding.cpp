@@ -47,6 +47,15 @@ void add_once(std::vector<std::string>& names, const std::vector<std::string>& m
   }
 }
 
+// Of the same two lines it depends on the order of threads whether the one read during the copy of
+// the other, or before or behind it.
+bool same_kind(const std::string& a, const std::string& b) {
+  const auto of_order = [](const std::string& kind) {
+    return kind == "race" || kind == "missing wait";
+  };
+  return a == b || (of_order(a) && of_order(b));
+}
+
 // "missing wait" -> "MISSING-WAIT"
 std::string code_of(std::string kind) {
   for (char& c : kind) {
@@ -127,10 +136,10 @@ std::vector<Finding> findings_of_fault(std::string_view fault) {
 
 void add_finding(std::vector<Finding>& findings, const Finding& finding) {
   const auto same = [&finding](const Finding& known) {
-    if (known.kind != finding.kind) return false;
-    // Not every tool can tell where a loop is that never ends.
+    if (!same_kind(known.kind, finding.kind)) return false;
+    // Not every tool can tell where a loop never ends, or a signal came from.
     const bool unplaced = known.places.empty() || finding.places.empty();
-    if (unplaced && known.kind == "hang") return true;
+    if (unplaced && (known.kind == "hang" || known.kind == "memory fault")) return true;
     if (known.places.empty() && finding.places.empty()) return known.sentence == finding.sentence;
     std::vector<std::string> a = known.places;
     std::vector<std::string> b = finding.places;

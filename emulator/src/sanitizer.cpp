@@ -41,6 +41,7 @@ __attribute__((no_sanitize("address"))) std::uintptr_t find_caller() {
   const auto pc = reinterpret_cast<std::uintptr_t>(__asan_get_report_pc());
   if (const std::uintptr_t own = offset_in_program(pc)) return own - 1;  // it returns to there
   const auto* words = static_cast<const std::uintptr_t*>(__asan_get_report_sp());
+  if (words == nullptr) return 0;  // of a signal it tells neither
   const auto* end = static_cast<const char*>(t_block->current().context.stack_low) +
                     t_block->current().context.stack_bytes;
   for (int i = 0; i < kWords && reinterpret_cast<const char*>(words + i + 1) <= end; ++i) {
@@ -81,16 +82,12 @@ void on_sanitizer_death() {
   } else {
     std::snprintf(verb, sizeof verb, "%s of %zu byte%s", name, bytes, bytes == 1 ? "" : "s");
   }
-  const char* what = __asan_get_report_description();
   Report report;
   ElementText element{};
-  if (std::strcmp(what, "stack-overflow") == 0 || t_block->in_guard(address)) {
-    report.add("stack overflow: local arrays or recursion need more than %zu bytes",
+  // Of a signal it tells nothing, not even the address.
+  if (__asan_get_report_pc() == nullptr) {
+    report.add("memory fault: null or wild address, or more stack than %zu bytes",
                options().stack_bytes);
-  } else if (std::strcmp(what, "FPE") == 0) {
-    report.add("arithmetic: integer division by zero, or its quotient is too large");
-  } else if (std::strcmp(what, "SEGV") == 0 && !describe_element(address, &element)) {
-    report.add("memory fault: null or wild address");
   } else if (t_block->in_window(address) || !describe_element(address, &element)) {
     report.add("out of bounds: %s at ", verb);
     add_variable(report, address);

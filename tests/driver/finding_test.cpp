@@ -64,6 +64,8 @@ TEST(Finding, TheSameLinesAreToldOnce) {
   one.places = {"a.cu:2", "a.cu:1"};
   one.cases = {"tiny/b"};
   add_finding(findings, one);
+  one.kind = "missing wait";
+  add_finding(findings, one);
   one.places = {"a.cu:2", "a.cu:3"};
   add_finding(findings, one);
   ASSERT_EQ(findings.size(), 2u);
