@@ -22,7 +22,8 @@ struct Sweep {
 // 1, 2, 3, 4, 5, 7, 8, 9, ...: powers of two up to `most` and their neighbours.
 std::vector<int> sweep_tokens(int most);
 
-// The point in the text that bench_stage wrote as JSON. Throws std::runtime_error where it was not right.
+// The point in the text that bench_stage wrote as JSON. Throws std::runtime_error where it was not
+// right.
 SweepPoint point_of_bench(const std::string& text);
 
 // "# title", a line of names, a line for each point; columns with tabs between them.
