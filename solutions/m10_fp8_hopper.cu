@@ -378,6 +378,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (;;) {
     mbarrier_wait(&tiles.full[place.stage], place.parity);
     const Note tile = tiles.notes[place.stage];
+    __syncwarp();  // all lanes have read it, before one hands the stage back
     if (tile.m < 0) break;
     // Of a tile that uses 64 rows consumer 1 has none. It hands each stage back once it is full,
     // and stores what is pending.

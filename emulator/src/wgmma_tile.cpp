@@ -165,10 +165,10 @@ __attribute__((target("avx2"))) void multiply_avx2(const WgmmaTiles& tiles,
 }
 #endif
 
-// A Hopper tensor core keeps about 14 bits of a sum of e4m3 products (DeepSeek-V3, arXiv 2412.19437,
-// section 3.5.2), so that long sums lose what is small beside them. The model: the 32 products and
-// what was there are added in fp32, then the sum is cut, towards zero, to 14 bits. Where exactly the
-// hardware cuts isn't documented.
+// A Hopper tensor core keeps about 14 bits of a sum of e4m3 products (DeepSeek-V3, arXiv
+// 2412.19437, section 3.5.2), so that long sums lose what is small beside them. The model: the 32
+// products and what was there are added in fp32, then the sum is cut, towards zero, to 14 bits.
+// Where exactly the hardware cuts isn't documented.
 void cut_to_14_bits(float* sums, int count) {
   constexpr std::uint32_t kKept = ~((1u << (24 - 14)) - 1u);  // of 24 bits, the first unwritten
   for (int i = 0; i < count; ++i) {

@@ -213,6 +213,34 @@ __global__ void part_of_a_warpgroup() {
   moe::wgmma_bf16(d, 0, 0, false);
 }
 
+// Adds 32 products of codes of 1 to `start`.
+__global__ void add_codes(float* out, float start) {
+  auto* tiles = moe::dynamic_shared<unsigned char>();
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < kSharedBytes; i += 128) tiles[i] = 0x38;
+  moe::fence_proxy_async();
+  __syncthreads();
+  float d[kN / 2];
+  for (float& sum : d) sum = start;
+  moe::wgmma_fence();
+  moe::wgmma_e4m3(d, moe::wgmma_descriptor(tiles), moe::wgmma_descriptor(tiles + 64 * 128), true);
+  moe::wgmma_commit();
+  moe::wgmma_wait<0>();
+  out[thread] = d[3];
+}
+
+TEST_F(WgmmaTest, SumsOfCodesKeep14Bits) {
+  const auto sum_from = [](float start) {
+    DeviceArray<float> out(128);
+    EXPECT_EQ(moe::launch(add_codes, 1, 128, kSharedBytes, nullptr, out.get(), start), cudaSuccess);
+    return out.host()[77];
+  };
+  EXPECT_EQ(sum_from(0.0f), 32.0f);
+  EXPECT_EQ(sum_from(0x1p18f), 0x1p18f + 32.0f);  // its last bit of 14
+  EXPECT_EQ(sum_from(0x1p19f), 0x1p19f);
+  EXPECT_EQ(sum_from(-0x1p20f), -0x1p20f + 64.0f);  // cut towards zero
+}
+
 TEST_F(WgmmaTest, WholeWarpgroupsOnly) {
   EXPECT_NE(moe::launch(part_of_a_warpgroup, 1, 96, kSharedBytes, nullptr), cudaSuccess);
   EXPECT_TRUE(holds(fault(), {"divergence: wgmma needs all 128 threads of the warpgroup"}));
