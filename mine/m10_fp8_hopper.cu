@@ -272,10 +272,10 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (side == 1 && lane == 0) mbarrier_arrive(&tiles.empty[place.stage]);
         // Level two: partial[i] times its row's scale into sums[64 * side + i]. FIRST overwrites:
         // what the sums hold then belongs to the tile before.
-        // BEGIN m10.promote
-        // about 5 lines
-        DRILL_TODO("m10.promote");
-        for (float& sum : sums) sum = partial[0] * scales[0];
+      // BEGIN m10.promote
+      // about 5 lines
+      DRILL_TODO("m10.promote");
+      for (float& sum : sums) sum = partial[0] * scales[0];
       // END m10.promote
     }
     place.advance();

@@ -31,7 +31,7 @@ struct AlignModel {
 const std::vector<AlignModel>& align_models();
 
 extern const judge::Mistake kNanWeight;  // a weight that is no number
-extern const judge::Mistake kUnrouted;  // an id outside [0, E) used as an index: a death
+extern const judge::Mistake kUnrouted;   // an id outside [0, E) used as an index: a death
 
 struct RouteProblem {
   std::vector<float> logits;  // [T, E]
