@@ -352,8 +352,7 @@ const std::vector<Verb>& verbs() {
        [](const Course& course, const Options& options) {
          return moe::driver::run_bench(course, options.bench);
        }},
-      {"sweep", "the layer at 1 to 16384 tokens: results, cliffs, a drawing; needs a GPU",
-       add_sweep_options,
+      {"sweep", "the layer at 1 to 16384 tokens: times, cliffs, drawing (GPU)", add_sweep_options,
        [](const Course& course, const Options& options) {
          return moe::driver::run_sweep(course, options.sweep);
        }},
