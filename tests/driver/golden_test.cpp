@@ -231,7 +231,8 @@ TEST_F(Golden, EveryVerbHasHelp) {
     std::string verb = line.substr(2, line.find(' ', 2) - 2);
     if (verb == "mN") verb = "m2";
     ++verbs;
-    if (verb == "grade") continue;  // builds the grader first; .ci/run asks for it where it is built
+    if (verb == "grade")
+      continue;  // builds the grader first; .ci/run asks for it where it is built
     const CourseCopy::Transcript help = course->run(verb + " -h");
     EXPECT_EQ(help.exit_code, 0) << verb;
     EXPECT_NE(help.text.find("usage: drill"), std::string::npos) << verb << help.text;
