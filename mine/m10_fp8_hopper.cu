@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         // about 9 lines
         DRILL_TODO("m10.gather");
         // END m10.gather
-        // The scales of A's 128 rows, four by each thread of the first warp, by cp.async.
+        // The scales of the rows of A that are used, four by each thread, by cp.async.
         // BEGIN m10.a_scales
         // about 4 lines
         DRILL_TODO("m10.a_scales");

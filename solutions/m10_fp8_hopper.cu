@@ -172,9 +172,9 @@ __global__ void __launch_bounds__(kThreads, 1)
           }
         }
         // END m10.gather
-        // The scales of A's 128 rows, four by each thread of the first warp, by cp.async.
+        // The scales of the rows of A that are used, four by each thread, by cp.async.
         // BEGIN m10.a_scales
-        if (thread < kWarpSize) {
+        if (thread < rows / 4) {
           cp_async16(&tiles.a_scales[s][4 * thread],
                      p.a_scales + turn * p.rows + first_row + 4 * thread);
         }

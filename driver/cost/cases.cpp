@@ -37,6 +37,33 @@ constexpr Gemm kM7{33, 2, 4, 272, 136};
 // the layer of m8: T = 20, K = E = 9, H = 136, I = 72
 constexpr double kM8Rows = 20 * 9;
 
+// A layer in which `hit` experts get tokens; x and out are bf16.
+struct Layer {
+  double tokens, experts, top_k, hidden, inner, hit;
+};
+
+constexpr double flops_of(const Layer& l) {
+  return 6 * l.tokens * l.top_k * l.hidden * l.inner;
+}
+constexpr double weights_of(const Layer& l) {
+  return 3 * l.hit * l.hidden * l.inner;
+}
+// x and logits; weights come on top
+constexpr double read_of(const Layer& l) {
+  return kBf16 * l.tokens * l.hidden + kWord * l.tokens * l.experts;
+}
+constexpr double written_of(const Layer& l) {
+  return kBf16 * l.tokens * l.hidden;
+}
+// fp32, one for 128 x 128 codes
+constexpr double scales_of(const Layer& l) {
+  return kWord * weights_of(l) / (128 * 128);
+}
+
+constexpr Layer kM9{6, 4, 2, 128, 160, 3};  // nobody chose the fourth
+constexpr Layer kM9Gemv{1, 4, 2, 264, 248, 2};
+constexpr Layer kM10{33, 8, 2, 256, 384, 8};
+
 // align of m1: T = 130, K = 8, E = 128, block_m = 64; 142 blocks at most
 constexpr int kM1Blocks = (130 * 8 + 128 * 63) / 64;
 
@@ -62,6 +89,14 @@ const CostCase kCases[] = {
     // x, logits, both weights; out. What stays inside the layer costs nothing at best.
     {"m8", "tiles/tiles_9_and_18", 6 * kM8Rows * 136 * 72,
      kBf16*(20 * 136 + 9 * 3 * 72 * 136) + kWord * 20 * 9, kBf16 * 20 * 136, 0, false},
+    // above 4 tokens by mma, below by multiply-adds
+    {"m9", "tiles/pieces_128_160", flops_of(kM9), read_of(kM9) + kBf16* weights_of(kM9),
+     written_of(kM9), 0, false},
+    {"m9", "tiles/gemv_264_248", flops_of(kM9Gemv), read_of(kM9Gemv) + kBf16* weights_of(kM9Gemv),
+     written_of(kM9Gemv), 0, false},
+    // codes of one byte and their scales
+    {"m10", "random/twice_mixtral_like", flops_of(kM10),
+     read_of(kM10) + weights_of(kM10) + scales_of(kM10), written_of(kM10), 0, true},
 };
 
 constexpr GpuSheet kSheets[] = {

@@ -195,6 +195,8 @@ std::vector<Figure> all_figures() {
           map_of("m6", {"GEMM1", "GEMM2"}),
           map_of("m7", {"GEMM1", "SwiGLU", "GEMM2", "weight"}),
           map_of("m8", {"route", "align", "GEMM1", "SwiGLU", "GEMM2", "weight", "combine"}),
+          map_of("m9", {"route", "GEMM1", "SwiGLU", "GEMM2", "weight", "combine"}),
+          map_of("m10", {"GEMM1", "SwiGLU", "GEMM2", "weight", "combine"}),
           sorting(),
           gather(),
           weight(),

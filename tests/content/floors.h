@@ -10,7 +10,12 @@ namespace moe::content {
 // What the section of a note has to say, as it says it: "520.1 MB". No commas in numbers.
 std::vector<std::string> floors_of(const std::string& stage);
 
-// A number of the section that was measured, and the words of content/results that it comes from.
+// Of the layers that read each weight once or work on codes, on several shapes.
+std::vector<std::string> m9_floors();
+std::vector<std::string> m10_floors();
+
+// A number of the section that was measured or predicted, and the words of content/results that it
+// comes from.
 struct MeasuredFloor {
   std::string text;
   std::string source;

@@ -62,10 +62,11 @@ TEST_P(Floors, AreThoseOfTheMainShape) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         Floors,
-                         testing::Values("m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8"),
-                         [](const auto& one) { return one.param; });
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    Floors,
+    testing::Values("m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10"),
+    [](const auto& one) { return one.param; });
 
 TEST(FloorsOfNotes, FaultsAreSeen) {
   std::string section;

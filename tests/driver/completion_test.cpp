@@ -27,7 +27,8 @@ TEST(Completion, BashOffersVerbsStagesAndOptions) {
   EXPECT_EQ(offered("drill hi", 1), "hint\n");
   EXPECT_NE(offered("drill m", 1).find("m2"), std::string::npos);
   EXPECT_EQ(offered("drill m2 --f", 2), "--full\n");
-  EXPECT_EQ(offered("drill hint m1", 2), "m1\n");
+  EXPECT_EQ(offered("drill hint m1", 2), "m1 m10\n");
+  EXPECT_EQ(offered("drill hint m2", 2), "m2\n");
   EXPECT_EQ(offered("drill hint m1 --a", 3), "--all\n");
   EXPECT_EQ(offered("drill completion z", 2), "zsh\n");
 }

@@ -142,7 +142,7 @@ std::vector<Cheat> read_cheats(const fs::path& folder) {
 std::string source_of(const Cheat& cheat, const std::string& solution) {
   if (cheat.base == "file") return solution;
   if (cheat.base == "skeleton") {
-    return driver::make_skeleton(solution, cheat.stem, cheat.stem.substr(0, 2));
+    return driver::make_skeleton(solution, cheat.stem, cheat.stem.substr(0, cheat.stem.find('_')));
   }
   const bool m1 = cheat.stem == "m1_align";
   const std::string function = m1 ? "align" : "grouped_gemm";

@@ -273,22 +273,24 @@ inline double max(double a, double b) {
   return fmax(a, b);
 }
 
-// ---- Loads and stores with a cache hint: plain ones, with CUDA's alignment rule checked.
-#define EMULATOR_LOAD(NAME)                                                   \
-  template <class T>                                                          \
-  T NAME(const T* address, emulator::Place place = emulator::Place::here()) { \
-    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {        \
-      emulator::misaligned(#NAME, address, alignof(T), place);                \
-    }                                                                         \
-    return *address;                                                          \
+// ---- Loads and stores with a cache hint: plain ones, with CUDA's alignment rule checked. Inlined,
+// so that their place is the kernel's line.
+#define EMULATOR_LOAD(NAME)                                                                   \
+  template <class T>                                                                          \
+  __forceinline__ T NAME(const T* address, emulator::Place place = emulator::Place::here()) { \
+    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {                        \
+      emulator::misaligned(#NAME, address, alignof(T), place);                                \
+    }                                                                                         \
+    return *address;                                                                          \
   }
-#define EMULATOR_STORE(NAME)                                                        \
-  template <class T>                                                                \
-  void NAME(T* address, T value, emulator::Place place = emulator::Place::here()) { \
-    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {              \
-      emulator::misaligned(#NAME, address, alignof(T), place);                      \
-    }                                                                               \
-    *address = value;                                                               \
+#define EMULATOR_STORE(NAME)                                                   \
+  template <class T>                                                           \
+  __forceinline__ void NAME(T* address, T value,                               \
+                            emulator::Place place = emulator::Place::here()) { \
+    if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0) {         \
+      emulator::misaligned(#NAME, address, alignof(T), place);                 \
+    }                                                                          \
+    *address = value;                                                          \
   }
 
 EMULATOR_LOAD(__ldg)
