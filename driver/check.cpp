@@ -321,7 +321,7 @@ std::string replay_text(const Course& course,
                               (scene.side == "solution" ? " --solution" : "") +
                               (backend.cuda ? " --cpu" : "") + " --case " +
                               shell_quoted(failed.name);
-  const std::string advice = "\n" + wrapped("  locate  ", command);
+  std::string advice = "\n" + wrapped("  locate  ", command);
   std::vector<Finding> findings;
   StatusLine status;
   for (const Tool& tool : emulator_tools()) {

@@ -269,6 +269,10 @@ void SelfTest::check_cuda() {
     return;
   }
   const bool has_gpu = machine.gpu.has_value();
+  if (!has_gpu && std::getenv("CI") != nullptr) {
+    step("CUDA: no GPU; .ci/run has compiled it for three architectures", {0, 0, 1});
+    return;
+  }
   if (!has_gpu) machine.gpu = Gpu{"", "9.0"};  // what every stage can be compiled for
   const Backend backend = choose_backend(Wish::kAny, machine);
   show("configuring build/cuda");

@@ -44,7 +44,7 @@ TEST(SchemeTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("version = 1\n[points]\nm1 = -3\n"),
             "grading.toml:3: points.m1 must be at least 0 and at most 1e+06");
   EXPECT_EQ(error_of("version = 1\n[points]\nm99 = 3\n"),
-            "grading.toml:3: points.m99 is not known. Did you mean points.m1?");
+            "grading.toml:3: points.m99 is not known. Did you mean points.m9?");
   EXPECT_EQ(error_of("version = 1\nset = \"fast\"\n"),
             "grading.toml:2: set must be one of: quick, full");
   EXPECT_EQ(error_of("version = 1\ngate = [\"tny\"]\n"),
