@@ -10,6 +10,7 @@
 
 #include "far_offsets.h"
 #include "judge/compare.h"
+#include "judge/fuzz.h"
 #include "judge/models.h"
 #include "judge/suite.h"
 #include "m2_grouped_gemm_bugs.h"
@@ -140,6 +141,52 @@ inline judge::StageCase<GemmProblem> stage_case_of(const GemmMistakes& known, co
                             place);
   };
   return stage_case;
+}
+
+// ---- Random cases
+
+struct RandomGemms {
+  int most_tokens;
+  int most_experts;
+  int most_n;      // in eights
+  int most_depth;  // likewise
+  int smallest_block_m;
+  int doublings;        // of block_m
+  int refused_block_m;  // breaks the contract
+};
+
+inline judge::FuzzTarget random_gemms(const GemmMistakes& known, const RandomGemms& sizes) {
+  const auto run = [&known, sizes](const std::string& name, const std::vector<int>& g) {
+    GemmCase c = {"fuzz",
+                  judge::kept(name.substr(5)),
+                  g[0] == 0 ? kTokens : kSlots,
+                  g[1],
+                  g[2],
+                  std::max(g[2], g[3]),
+                  8 * g[4],
+                  8 * g[5],
+                  sizes.smallest_block_m << g[6],
+                  kRandomLoads[g[7]],
+                  static_cast<Data>(g[8])};
+    c.refused = g[9] > 0;
+    if (g[9] == 1) c.n += 4;
+    if (g[9] == 2) c.depth += 4;
+    if (g[9] == 3) c.block_m = sizes.refused_block_m;
+    if (g[9] == 4) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
+    return judge::judge_case(stage_case_of(known, c));
+  };
+  return {"gemm",
+          {{"rows", 0, 1},
+           {"T", 0, sizes.most_tokens},
+           {"K", 1, 8},
+           {"E", 1, sizes.most_experts},
+           {"N/8", 1, sizes.most_n},
+           {"D/8", 1, sizes.most_depth},
+           {"block_m", 0, sizes.doublings},
+           {"load", 0, kNumRandomLoads - 1},
+           {"data", 0, 3},
+           {"broken", 0, 4, true}},
+          run};
 }
 
 // ---- Offsets past 2^31.

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "judge/fuzz.h"
 #include "judge/hidden.h"
 #include "judge/suite.h"
 #include "m2_grouped_gemm_bugs.h"
@@ -86,40 +85,11 @@ INSTANTIATE_TEST_SUITE_P(far, M2FarOffsets, testing::ValuesIn(kFarCases), [](con
   return std::string(far.param.name);
 });
 
-// ---- Random cases
-
-judge::CaseResult run_random(const std::string& name, const std::vector<int>& g) {
-  GemmCase c = {"fuzz",
-                judge::kept(name.substr(5)),
-                g[0] == 0 ? kTokens : kSlots,
-                g[1],
-                g[2],
-                std::max(g[2], g[3]),
-                8 * g[4],
-                8 * g[5],
-                16 << g[6],
-                kRandomLoads[g[7]],
-                static_cast<Data>(g[8])};
-  c.refused = g[9] > 0;
-  if (g[9] == 1) c.n += 4;
-  if (g[9] == 2) c.depth += 4;
-  if (g[9] == 3) c.block_m = 48;
-  if (g[9] == 4) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
-  return judge::judge_case(stage_case_of(known_mistakes(), c));
+const judge::FuzzTarget& random_cases() {
+  static const judge::FuzzTarget kTarget =
+      random_gemms(known_mistakes(), {60, 40, 24, 40, 16, 3, 48});
+  return kTarget;
 }
-
-const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
-                                                        {{"rows", 0, 1},
-                                                         {"T", 0, 60},
-                                                         {"K", 1, 8},
-                                                         {"E", 1, 40},
-                                                         {"N/8", 1, 24},
-                                                         {"D/8", 1, 40},
-                                                         {"block_m", 0, 3},
-                                                         {"load", 0, kNumRandomLoads - 1},
-                                                         {"data", 0, 3},
-                                                         {"broken", 0, 4, true}},
-                                                        run_random}};
 
 }  // namespace
 }  // namespace moe
@@ -128,5 +98,5 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m2_grouped_gemm",
       {"m2.early_exit", "m2.gather", "m2.load", "m2.multiply", "m2.mainloop", "m2.store"},
-      moe::kRandomTargets, [] { moe::bugs::gemm_models(); });
+      {moe::random_cases()}, [] { moe::bugs::gemm_models(); });
 }

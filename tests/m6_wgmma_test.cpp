@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "judge/fuzz.h"
 #include "judge/suite.h"
 #include "m2_grouped_gemm_judge.h"
 #include "m6_wgmma_bugs.h"
@@ -76,40 +75,11 @@ INSTANTIATE_TEST_SUITE_P(far, M6FarOffsets, testing::ValuesIn(kWgmmaFarCases), [
   return std::string(far.param.name);
 });
 
-// ---- Random cases
-
-judge::CaseResult run_random(const std::string& name, const std::vector<int>& g) {
-  GemmCase c = {"fuzz",
-                judge::kept(name.substr(5)),
-                g[0] == 0 ? kTokens : kSlots,
-                g[1],
-                g[2],
-                std::max(g[2], g[3]),
-                8 * g[4],
-                8 * g[5],
-                64 << g[6],
-                kRandomLoads[g[7]],
-                static_cast<Data>(g[8])};
-  c.refused = g[9] > 0;
-  if (g[9] == 1) c.n += 4;
-  if (g[9] == 2) c.depth += 4;
-  if (g[9] == 3) c.block_m = 32;
-  if (g[9] == 4) c.top_k = c.num_experts + 1, c.load = Load::kAscending;
-  return judge::judge_case(stage_case_of(known_mistakes().all, c));
+const judge::FuzzTarget& random_cases() {
+  static const judge::FuzzTarget kTarget =
+      random_gemms(known_mistakes().all, {90, 20, 36, 40, 64, 1, 32});
+  return kTarget;
 }
-
-const std::vector<judge::FuzzTarget> kRandomTargets = {{"gemm",
-                                                        {{"rows", 0, 1},
-                                                         {"T", 0, 90},
-                                                         {"K", 1, 8},
-                                                         {"E", 1, 20},
-                                                         {"N/8", 1, 36},
-                                                         {"D/8", 1, 40},
-                                                         {"block_m/64 - 1", 0, 1},
-                                                         {"load", 0, kNumRandomLoads - 1},
-                                                         {"data", 0, 3},
-                                                         {"broken", 0, 4, true}},
-                                                        run_random}};
 
 }  // namespace
 }  // namespace moe
@@ -118,5 +88,5 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(argc, argv, "m6_wgmma",
                                 {"m6.descriptor", "m6.barriers", "m6.load_w", "m6.gather",
                                  "m6.multiply", "m6.mainloop", "m6.store"},
-                                moe::kRandomTargets, [] { moe::known_mistakes(); });
+                                {moe::random_cases()}, [] { moe::known_mistakes(); });
 }
