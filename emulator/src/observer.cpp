@@ -67,8 +67,9 @@ const DeviceRange* device_range(const void* address) {
 
 void tell_access(Access access) {
   Observer* const watching = observer();
+  if (watching == nullptr) return;
   Block* const block = t_block;
-  if (watching == nullptr || block == nullptr) return;
+  if (block == nullptr) return;
   if (block->shared_offset(access.address) < kSharedWindowBytes) {
     if (is_built_in(access.address)) return;
     access.space = Space::kShared;

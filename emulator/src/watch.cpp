@@ -42,8 +42,9 @@ bool can_watch() {
 }
 
 void begin_watch() {
+  if (!kTraced || g_watching != nullptr) return;
   const char* wanted = std::getenv("EMULATOR_WATCH");
-  if (!kTraced || wanted == nullptr || g_watching != nullptr) return;
+  if (wanted == nullptr) return;
   const char* colon = std::strchr(wanted, ':');
   const std::string name = colon == nullptr ? wanted : std::string(wanted, colon);
   const Watch* watch = find(name);
