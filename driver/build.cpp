@@ -106,6 +106,10 @@ bool is_progress(const std::string& line) {
 
 }  // namespace
 
+std::string configured_architectures(const Course& course) {
+  return cache_entry(course.tree("cuda"), "CMAKE_CUDA_ARCHITECTURES");
+}
+
 Build configure_tree(const Course& course, const std::string& tree, const Backend& backend) {
   const std::filesystem::path folder = course.tree(tree);
   const TreeLock lock(folder);

@@ -19,6 +19,9 @@ struct Build {
   std::filesystem::path log;  // everything
 };
 
+// The GPUs that build/cuda is configured for, as "90a" or "80;89;90a"; "" where it is not.
+std::string configured_architectures(const Course& course);
+
 // Configures build/NAME by the preset of that name where it was not, or was for another folder,
 // GPU or compiler.
 Build configure_tree(const Course& course, const std::string& tree, const Backend& backend);
