@@ -33,6 +33,7 @@ inline constexpr LayerCase kCases[] = {
     {"rows", "rows_256", 256, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_257", 257, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_300", 300, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_540", 540, 1, 1, 64, 32, false, kExact},
     // tiles: 1 to 9 of each GEMM for the emulator's four blocks, and columns that fill no tile
     {"tiles", "tiles_3", 9, 1, 1, 384, 384, false, kNormal},
     {"tiles", "tiles_4", 9, 1, 1, 512, 512, false, kExact},

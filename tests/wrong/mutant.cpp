@@ -42,10 +42,10 @@ void finish(std::vector<Mutant>& mutants, Mutant& mutant, const std::string& whe
     if (edit.replace.empty())
       throw ListError(where + ": an edit of " + mutant.name + " replaces nothing");
   }
-  const int told = (mutant.mistake.empty() ? 0 : 1) + (mutant.see.empty() ? 0 : 1) +
-                   (mutant.check.empty() ? 0 : 1);
-  if (told % 3 != 0) {
-    throw ListError(where + ": " + mutant.name + " has some of mistake, see and check, not all");
+  const bool told = !mutant.mistake.empty();
+  if (told == mutant.see.empty() || (told && mutant.check.empty())) {
+    throw ListError(where + ": " + mutant.name +
+                    " needs mistake, see and check together, or check alone, or none of them");
   }
   mutants.push_back(std::move(mutant));
   mutant = {};

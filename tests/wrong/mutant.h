@@ -6,9 +6,9 @@
 //   region: m2.gather
 //   expect: wrong M2-FLATROW          state and code that the run says, or: pass
 //   or: crash M4-WIDTH               optional: what no case can tell from it
-//   mistake: GEMM1 row is `flat_id`   optional, these three together: a line of the note's table of
-//   see: NaN from flat id T on        pitfalls (pitfalls.h); `check` is a case that shows it alone
-//   check: tiny/t4k2
+//   check: tiny/t4k2                  optional: a case that shows it alone; no other is run then
+//   mistake: GEMM1 row is `flat_id`   optional, both together and with check: a line of the note's
+//   see: NaN from flat id T on        table of pitfalls (pitfalls.h)
 //   replace: p.rows == Rows::kTokens ? flat_id / p.top_k : flat_id
 //   with: flat_id
 //   set: full                         optional: only the full set can show it
