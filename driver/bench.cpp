@@ -103,6 +103,39 @@ std::vector<std::string> bench_arguments(const Course& course,
   return arguments;
 }
 
+// The names in tests/alternative/mN_topic.txt: kernels that differ from the solution by one idea.
+std::vector<std::string> known_alternatives(const Course& course, const Stage& stage) {
+  constexpr std::string_view kKey = "name: ";
+  const auto file = course.root / "tests" / "alternative" / (std::string(stage.stem) + ".txt");
+  std::vector<std::string> names;
+  for (const std::string& line : split_lines(read_file(file))) {
+    if (line.rfind(kKey, 0) == 0) names.push_back(line.substr(kKey.size()));
+  }
+  return names;
+}
+
+std::string kernel_of(const std::string& stem, const std::string& alternative) {
+  return stem + "." + alternative;
+}
+
+// Replaces "all"; says what is wrong with a name that there isn't.
+bool choose_alternatives(const Course& course,
+                         const Stage& stage,
+                         std::vector<std::string>& wanted) {
+  const std::vector<std::string> known = known_alternatives(course, stage);
+  if (wanted == std::vector<std::string>{"all"}) wanted = known;
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string all;
+    for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+    say(wrapped("drill bench: ", "there is no alternative " + name + " of " +
+                                     std::string(stage.id) +
+                                     "; there is: " + (all.empty() ? "none" : all)));
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int run_bench(const Course& course, const BenchOptions& options) {
@@ -116,6 +149,8 @@ int run_bench(const Course& course, const BenchOptions& options) {
     say("drill bench: the layer that the library chooses is of our stages: add --solution\n");
     return static_cast<int>(Verdict::kUsage);
   }
+  std::vector<std::string> alternatives = options.alternatives;
+  if (!choose_alternatives(course, *stage, alternatives)) return static_cast<int>(Verdict::kUsage);
   const Backend backend = choose_backend(Wish::kGpu);
   const std::string stem = stage->stem;
   const std::string refusal =
@@ -127,11 +162,16 @@ int run_bench(const Course& course, const BenchOptions& options) {
   std::vector<std::string> runners = {stem + ".solution"};
   if (!options.solution) runners.push_back(stem + ".mine");
   std::vector<std::string> targets = runners;
+  for (const std::string& name : alternatives) targets.push_back(kernel_of(stem, name));
   targets.emplace_back("cublas_baseline");
   if (const int code = prepare_measurement(course, backend, {"bench_stage"}, targets)) return code;
   std::vector<std::string> arguments =
       bench_arguments(course, *stage, !options.solution, shape_of(*stage, options.shape));
   arguments.insert(arguments.end(), {"--routing", options.routing});
+  for (const std::string& name : alternatives) {
+    const auto runner = course.tree("cuda") / "wrong" / kernel_of(stem, name);
+    arguments.insert(arguments.end(), {"--alternative", name + "=" + runner.string()});
+  }
   if (options.tokens > 0) {
     arguments.insert(arguments.end(), {"--tokens", std::to_string(options.tokens)});
   }

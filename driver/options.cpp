@@ -169,6 +169,10 @@ void add_bench_options(CLI::App& verb, Options& options) {
       ->type_name("KIND");
   verb.add_option("--json", options.bench.json, "write the result there too")->type_name("FILE");
   verb.add_flag("--solution", options.bench.solution, "only the reference, not your file");
+  verb.add_option("--alternative", options.bench.alternatives,
+                  "also these kernels of tests/alternative, or all")
+      ->delimiter(',')
+      ->type_name("NAME,...");
 }
 
 void add_sweep_options(CLI::App& verb, Options& options) {

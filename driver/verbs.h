@@ -123,6 +123,7 @@ struct BenchOptions {
   std::string json;  // a file
   int tokens = 0;    // 0: those of the shape
   bool solution = false;
+  std::vector<std::string> alternatives;  // names in tests/alternative, or "all"
 };
 
 struct SweepOptions {

@@ -156,5 +156,18 @@ TEST(Results, HaveAllThatWasAskedFor) {
   }
 }
 
+TEST(Results, AnAlternativeStandsBesideTheReference) {
+  bench::Run run = some_run();
+  run.results.push_back(run.results[0]);
+  run.results.back().side = "one_slot_at_a_time";
+  run.results.back().median_us = 1212.0;
+  const std::string text = text_of(run);
+  EXPECT_NE(text.find("one_slot_at_a_time 1212.0 us"), std::string::npos) << text;
+  EXPECT_NE(text.find("one_slot_at_a_time: 1.010 x the reference's time"), std::string::npos)
+      << text;
+  run.results.back().verdict = "WRONG";
+  EXPECT_EQ(text_of(run).find("one_slot_at_a_time: "), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace moe::bench

@@ -2,7 +2,7 @@
 // data, and what was timed is judged.
 //   bench_stage --stage STEM [--shape A] [--tokens T] [--routing uniform] [--solution RUNNER]
 //     [--mine RUNNER] [--cublas PROGRAM] [--rounds N] [--json FILE] [--limits TB/S,TFLOPS[,FP8]]
-//     [--brief 1]
+//     [--brief 1] [--alternative NAME=RUNNER]...
 // Lines that start with "@ " are progress: "@ 3/12 GEMM1 mine".
 #include <unistd.h>
 
@@ -53,6 +53,9 @@ bool parse(int argc, char** argv, Options& options) {
       options.brief = std::atoi(value.c_str()) != 0;
     } else if (option == "--solution" || option == "--mine") {
       options.runners.emplace_back(option.substr(2), value);
+    } else if (option == "--alternative" && value.find('=') != std::string::npos) {
+      const size_t end = value.find('=');
+      options.runners.emplace_back(value.substr(0, end), value.substr(end + 1));
     } else {
       std::fprintf(stderr, "bench: unknown option %s\n", option.c_str());
       return false;

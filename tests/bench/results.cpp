@@ -36,7 +36,8 @@ const Result* find(const Run& run, const std::string& what, const std::string& s
 }
 
 std::string row(const char* what, const std::string& side, double us, double flops, double bytes) {
-  std::string text = line("  %-10s%-14s%9.1f us", what, side.c_str(), us);
+  const int over = std::max(0, static_cast<int>(side.size()) - 13);  // into the room of the time
+  std::string text = line("  %-10s%-14s%*.1f us", what, side.c_str(), std::max(7, 9 - over), us);
   text +=
       flops > 0.0 && us > 0.0 ? line("  %7.1f TFLOPS", flops / us * 1e-6) : std::string(16, ' ');
   if (bytes > 0.0 && us > 0.0) text += line("  %7.1f GB/s", bytes / us * 1e-3);
@@ -91,6 +92,20 @@ std::string ratio_line(const Run& run, const std::string& what) {
   return text.empty() ? text : "           " + text + "\n";
 }
 
+// Each kernel of tests/alternative beside the solution that it was made from.
+std::string alternative_lines(const Run& run, const std::string& what) {
+  const Result* reference = find(run, what, "solution");
+  if (reference == nullptr || !reference->right()) return {};
+  std::string text;
+  for (const Result& result : run.results) {
+    const bool is_alternative = result.side != "mine" && result.side != "solution";
+    if (result.what != what || !is_alternative || !result.right()) continue;
+    text += line("           %s: %.3f x the reference's time\n", result.side.c_str(),
+                 result.median_us / reference->median_us);
+  }
+  return text;
+}
+
 std::string floor_line(const Run& run, const Result& result) {
   std::string text;
   if (run.sheet) {
@@ -139,7 +154,6 @@ Json json_of_result(const Run& run, const Result& r) {
                {"runs", r.runs},           {"flops", r.flops},   {"bytes", r.bytes},
                {"tflops", r.tflops()},     {"rows", r.rows},     {"padded_rows", r.padded_rows}};
   if (const double dense = dense_us(run.cublas, r.what); dense > 0.0) json["cublas_us"] = dense;
-  if (run.sheet) json["floor_us"] = floor_us(*run.sheet, r.flops, r.bytes, r.fp8);
   if (run.sheet) json["floor_us"] = floor_us(*run.sheet, r.flops, r.bytes, r.fp8);
   json["kernels"] = json_of_kernels(r.kernels);
   return json;
@@ -197,7 +211,8 @@ std::string text_of(const Run& run) {
     text += result_lines(result);
     const bool last = i + 1 == run.results.size() || run.results[i + 1].what != result.what;
     if (!last) continue;
-    text += cublas_lines(run, result) + ratio_line(run, result.what) + floor_line(run, result);
+    text += cublas_lines(run, result) + ratio_line(run, result.what) +
+            alternative_lines(run, result.what) + floor_line(run, result);
     for (const char* side : {"mine", "solution"}) {
       const Result* of_side = find(run, result.what, side);
       if (of_side == nullptr || of_side->kernels.empty()) continue;

@@ -14,7 +14,7 @@ namespace moe::bench {
 // One call on one side.
 struct Result {
   std::string what;  // "GEMM1"
-  std::string side;  // "mine" or "solution"
+  std::string side;  // "mine", "solution" or the name of an alternative
   double median_us = 0.0;
   double p10_us = 0.0;
   double p90_us = 0.0;
