@@ -75,7 +75,8 @@ CourseCopy::Transcript CourseCopy::run_shell(const std::string& script) const {
   Command command;
   command.arguments = {"sh", "-c", script};
   command.folder = copy_;
-  command.environment = {"LC_ALL=C", "NO_COLOR=1", "DRILL_SEED=1"};
+  // DRILL_ROOT: the self-test, which runs this, has that of the course it checks.
+  command.environment = {"LC_ALL=C", "NO_COLOR=1", "DRILL_SEED=1", "DRILL_ROOT=" + copy_.string()};
   const Outcome outcome = run_process(command);
   return {outcome.output, outcome.exit_code};
 }

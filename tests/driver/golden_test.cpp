@@ -247,6 +247,7 @@ TEST_F(Golden, WhatTheOtherVerbsSay) {
   expect_transcript("unknown_verb", "lsit", 2);
   expect_transcript("unknown_case", "m2 --cpu --case edge/no_such_case", 2);
   expect_transcript("no_gpu", "m2 --gpu", 77);
+  expect_transcript("unknown_alternative", "bench m2 --solution --alternative nope", 2);
 }
 
 // The emulator as another GPU: hello is all that is asked of the runner.
