@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "judge/compare.h"
@@ -23,10 +22,10 @@ inline judge::Gates gates_of(const Fp8LayerCase& c) {
 }
 
 // Open codes go either way, so all outputs together are close to the reference itself: right
-// kernels to 4e-3, in GEMM1's long sums to 2.5e-3, without promotion to 1.4e-2.
-inline judge::Gates gates_of_all(const Fp8LayerCase& c) {
+// kernels to 4e-3 as a rule, but one open code of a token's largest h makes 4e-2 of that token.
+inline judge::Gates gates_of_all() {
   constexpr double kAny = 1e3;
-  return {std::string(c.group) == "promotion" ? 6e-3 : 2e-2, kAny, kAny};
+  return {8e-2, kAny, kAny};
 }
 
 // The reference, moved towards the output as far as open codes allow.
@@ -63,7 +62,7 @@ std::vector<Comparison> comparisons(const Fp8LayerCase& c,
                                     const oracle::Fp8LayerReference& reference,
                                     const std::vector<T>& out) {
   if (c.data == Data::kExact) return {{reference.out, gates_of(c)}};
-  return {{moved(reference, out), gates_of(c)}, {reference.out, gates_of_all(c)}};
+  return {{moved(reference, out), gates_of(c)}, {reference.out, gates_of_all()}};
 }
 
 }  // namespace moe::m10_cases
