@@ -63,14 +63,12 @@ Verdict judge_values(const Fp8LayerCase& c,
   const auto reference = oracle::fp8_layer_reference(p);
   const auto judged = judged_tokens(p, reference.out);
   const judge::Gates gates = gates_of(c);
-  judge::Matrix want;
-  judge::Difference difference;
-  for (const Comparison& one : comparisons(c, reference, out)) {
-    want = one.want;
-    difference = judge::compare(out, want, judged, poison, false, one.gates);
-    if (!difference.right) break;
-  }
+  judge::Matrix want = wanted(p, reference, out);
+  auto difference = judge::compare(out, want, judged, poison, false, gates);
   if (difference.right) return judge_nan_tokens(p, out, want, poison);
+  const judge::Matrix each = moved(reference, out);
+  const auto of_each = judge::compare(out, each, judged, poison, false, gates);
+  if (!of_each.right) want = each, difference = of_each;
   judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged);
   auto evidence = judge::shape_of_error(difference, "out", p.hidden_size);
   const judge::ValueRules<T> rules = {poison, false, gates, std::max(4e-2, gates.element / 2)};

@@ -1,5 +1,5 @@
 // The gates of m10 (calibration_test.cpp says what is checked). It has several, of which each case
-// names its own (m10_fp8_hopper_judge.h), so all readings are in units of the case's gates.
+// has one (m10_fp8_hopper_judge.h), so all readings are in units of the case's gates.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -51,16 +51,13 @@ Output<T> mistaken(const Fp8LayerMistake& mistake) {
   return [mistake](const Judged& j) { return as<T>(oracle::moe_layer_fp8(j.p, mistake).values); };
 }
 
-// In all comparisons of the test, the furthest off.
 template <class T>
 Reading reading_of(const Judged& j, const std::vector<T>& out) {
-  Reading most;
-  for (const m10_cases::Comparison& one : m10_cases::comparisons(j.c, j.reference, out)) {
-    const auto judged = m10_cases::judged_tokens(j.p, one.want);
-    const auto d = compare(out, one.want, judged, T{0x7fa5}, false, one.gates);
-    most.take_larger({d.total / one.gates.total, d.worst_row / one.gates.row, d.worst});
-  }
-  return most;
+  const Matrix want = m10_cases::wanted(j.p, j.reference, out);
+  const auto judged = m10_cases::judged_tokens(j.p, want);
+  const Gates gates = m10_cases::gates_of(j.c);
+  const auto d = compare(out, want, judged, T{0x7fa5}, false, gates);
+  return {d.total / gates.total, d.worst_row / gates.row, d.worst};
 }
 
 // The suite's cases, with as few tokens as take no time here: the tokens of a case are alike.
@@ -130,8 +127,7 @@ std::vector<Variant<Judged, T>> right_ways() {
   return ways;
 }
 
-// Not here, since no gate shows it: weights or scales of h rounded to bf16, a tenth and a fifth of
-// the gates. Nearly every token has an open code, which may move all of its outputs by more.
+// Not here, since they are hardly above the gates: weights or scales of h rounded to bf16.
 template <class T>
 std::vector<Variant<Judged, T>> mistakes() {
   std::vector<Variant<Judged, T>> wrong;
