@@ -24,13 +24,17 @@ double code_nearest(double value) {
   return kValues[judge::to_e4m3(value)];
 }
 
-// One row of A: its values without the scales, and the scales. Of h also how far apart the values
-// are that a code may have, scales included: 0 where the code is sure.
+// Another value that h may have at a place, because its code is open.
+struct Other {
+  size_t at;
+  double change;  // scale included
+};
+
+// One row of A: its values without the scales, and the scales; of h also what is open.
 struct Row {
   std::vector<double> codes;
   std::vector<double> scales;
-  std::vector<double> open;
-  std::vector<size_t> open_at;  // where that isn't 0
+  std::vector<Other> others;
 };
 
 // A sum of products, and how far off a right kernel may be. The tensor cores keep 14 bits, so each
@@ -60,14 +64,15 @@ class Fp8Layer {
         w2_{p.w2, p.hidden_size, p.intermediate_size},
         x_(quantize({p.num_tokens, 1, p.hidden_size, mistake.x_power_of_two, p.x})) {}
 
-  Fp8LayerReference reference() const {
+  // Without what is open, unless that is asked for.
+  Fp8LayerReference reference(bool with_open) const {
     const auto columns = static_cast<size_t>(p_.hidden_size);
     const judge::Matrix zeros = {p_.num_tokens, p_.hidden_size,
                                  std::vector<double>(static_cast<size_t>(p_.num_tokens) * columns)};
-    Fp8LayerReference reference = {zeros, zeros};
+    Fp8LayerReference reference = {zeros, {}};
     for (int flat_id = 0; flat_id < p_.num_ids(); ++flat_id) {
       const size_t first = static_cast<size_t>(flat_id / p_.top_k) * columns;
-      add_slot(&reference.out.values[first], &reference.open.values[first], flat_id);
+      add_slot(&reference.out.values[first], with_open ? &reference.open : nullptr, flat_id);
     }
     return reference;
   }
@@ -76,7 +81,7 @@ class Fp8Layer {
   int expert_of(int flat_id) const { return routing_.topk_ids[static_cast<size_t>(flat_id)]; }
 
   // Adds the slot's part of a token's row of out, and of what is open.
-  void add_slot(double* out, double* open, int flat_id) const {
+  void add_slot(double* out, std::vector<OpenCode>* open, int flat_id) const {
     const int x_row = mistake_.row_is_flat_id ? flat_id : flat_id / p_.top_k;
     if (x_row >= p_.num_tokens) {
       std::fill(out, out + p_.hidden_size, judge::kAnything);
@@ -92,22 +97,22 @@ class Fp8Layer {
       if (out[column] != judge::kAnything) {
         out[column] += weight * product(h, w2_, expert, column, scale_row).value;
       }
-      open[column] += weight * open_of(h, expert, column);
+    }
+    if (open == nullptr) return;
+    for (const Other& other : h.others) {
+      open->push_back({flat_id / p_.top_k, {}});
+      for (int column = 0; column < p_.hidden_size; ++column) {
+        open->back().change.push_back(weight * other.change * w2_value(expert, column, other.at));
+      }
     }
   }
 
-  // What the open codes of a row of h make of a column of y.
-  double open_of(const Row& h, int expert, int column) const {
+  double w2_value(int expert, int column, size_t d) const {
     const auto depth = static_cast<size_t>(p_.intermediate_size);
     const auto row = static_cast<size_t>(expert) * static_cast<size_t>(p_.hidden_size) +
                      static_cast<size_t>(column);
-    double sum = 0.0;
-    for (const size_t d : h.open_at) {
-      const size_t scale = row / kBlock * (depth / kBlock) + d / kBlock;
-      sum += h.open[d] * std::fabs(kValues[p_.w2.codes[row * depth + d]]) *
-             static_cast<double>(p_.w2.scales[scale]);
-    }
-    return sum;
+    const size_t scale = row / kBlock * (depth / kBlock) + d / kBlock;
+    return kValues[p_.w2.codes[row * depth + d]] * static_cast<double>(p_.w2.scales[scale]);
   }
 
   Row row_of_x(int code_row, int token) const {
@@ -173,14 +178,13 @@ class Fp8Layer {
       const Sum& v = values[i];
       h.codes.push_back(code_nearest(mistake_.codes_not_divided ? v.value : v.value / scale));
       const double reach = v.error + scale_error * std::fabs(v.value);
-      h.open.push_back(
-          (code_nearest((v.value + reach) / scale) - code_nearest((v.value - reach) / scale)) *
-          scale);
+      const double code = code_nearest(v.value / scale);
+      for (const double end : {v.value - reach, v.value + reach}) {
+        const double change = (code_nearest(end / scale) - code) * scale;
+        if (std::fabs(change) > 0.0) h.others.push_back({h.codes.size() - 1, change});
+      }
     }
     h.scales.push_back(static_cast<double>(scales[0]));
-    for (size_t d = h.open.size() - values.size(); d < h.open.size(); ++d) {
-      if (h.open[d] > 0.0) h.open_at.push_back(d);
-    }
   }
 
   // A row of A times row `row` of the expert's W, with the scale of `scale_row`.
@@ -231,11 +235,11 @@ class Fp8Layer {
 }  // namespace
 
 judge::Matrix moe_layer_fp8(const Fp8LayerProblem& p, const Fp8LayerMistake& mistake) {
-  return Fp8Layer(p, mistake).reference().out;
+  return Fp8Layer(p, mistake).reference(false).out;
 }
 
 Fp8LayerReference fp8_layer_reference(const Fp8LayerProblem& p) {
-  return Fp8Layer(p, {}).reference();
+  return Fp8Layer(p, {}).reference(true);
 }
 
 std::vector<int> rows_of_experts(const Fp8LayerProblem& p) {

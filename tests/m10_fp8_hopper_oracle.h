@@ -58,11 +58,17 @@ struct Fp8LayerMistake {
 // out [T, H].
 judge::Matrix moe_layer_fp8(const Fp8LayerProblem& p, const Fp8LayerMistake& mistake = {});
 
-// The same, and how far each output may be from it because of codes that are open: where h lies so
-// close to the boundary between two codes that the error of a right sum decides.
+// A code of h that is open: h lies so close to the boundary to another code that the error of a
+// right sum decides.
+struct OpenCode {
+  int token;
+  std::vector<double> change;  // of the token's outputs, with the other code
+};
+
+// The layer, and what a right kernel may have instead.
 struct Fp8LayerReference {
   judge::Matrix out;
-  judge::Matrix open;
+  std::vector<OpenCode> open;  // in ascending order of tokens
 };
 Fp8LayerReference fp8_layer_reference(const Fp8LayerProblem& p);
 

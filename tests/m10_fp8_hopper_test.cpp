@@ -12,6 +12,7 @@
 #include "judge/suite.h"
 #include "m10_fp8_hopper_bugs.h"
 #include "m10_fp8_hopper_cases.h"
+#include "m10_fp8_hopper_judge.h"
 #include "m10_fp8_hopper_oracle.h"
 
 namespace moe {
@@ -23,43 +24,6 @@ using judge::Verdict;
 using namespace m10_cases;  // NOLINT(google-build-using-namespace): the other half of this file
 
 constexpr int64_t kLargestWorkspace = int64_t{64} << 20;
-
-// Besides open codes (see there) only the sums of GEMM2 are off, and rounding of y to bf16. Where
-// each output is one term nothing is.
-judge::Gates gates_of(const Fp8LayerCase& c) {
-  const double rounding = c.out_fp32 ? 0.0 : 4e-3;  // of y, which may be larger than out
-  if (c.data == Data::kExact) return {1e-6 + rounding, 1e-6 + rounding, 4e-6 + 3 * rounding};
-  if (c.out_fp32) return judge::kFp32Gates;
-  return {5e-4 + rounding, 1e-3 + 2 * rounding, 8e-3 + 3 * rounding};
-}
-
-// Open codes go either way, so all outputs together are close to the reference itself: right
-// kernels to 4e-3, in GEMM1's long sums to 2.5e-3, without promotion to 1.4e-2.
-judge::Gates gates_of_all(const Fp8LayerCase& c) {
-  constexpr double kAny = 1e3;
-  return {std::string(c.group) == "promotion" ? 6e-3 : 2e-2, kAny, kAny};
-}
-
-// The reference, moved towards the output as far as open codes allow.
-template <class T>
-judge::Matrix moved(const oracle::Fp8LayerReference& reference, const std::vector<T>& out) {
-  judge::Matrix want = reference.out;
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto got = static_cast<double>(judge::to_float(out[i]));
-    const double open = reference.open.values[i];
-    if (!(open > 0.0) || std::isnan(got)) continue;
-    want.values[i] = std::clamp(got, want.values[i] - open, want.values[i] + open);
-  }
-  return want;
-}
-
-std::vector<uint8_t> judged_tokens(const Fp8LayerProblem& p, const judge::Matrix& want) {
-  std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
-  for (size_t i = 0; i < want.values.size(); ++i) {
-    if (std::isnan(want.values[i])) judged[i / static_cast<size_t>(p.hidden_size)] = 0;
-  }
-  return judged;
-}
 
 // A token with NaN among its h must be NaN in every column.
 template <class T>
@@ -99,13 +63,12 @@ Verdict judge_values(const Fp8LayerCase& c,
   const auto reference = oracle::fp8_layer_reference(p);
   const auto judged = judged_tokens(p, reference.out);
   const judge::Gates gates = gates_of(c);
-  auto want = p.exact ? reference.out : moved(reference, out);
+  judge::Matrix want = wanted(p, reference, out);
   auto difference = judge::compare(out, want, judged, poison, false, gates);
-  if (difference.right && !p.exact) {
-    want = reference.out;
-    difference = judge::compare(out, want, judged, poison, false, gates_of_all(c));
-  }
   if (difference.right) return judge_nan_tokens(p, out, want, poison);
+  const judge::Matrix each = moved(reference, out);
+  const auto of_each = judge::compare(out, each, judged, poison, false, gates);
+  if (!of_each.right) want = each, difference = of_each;
   judge::note_wrong("out", want.rows, want.columns, difference.wrong, judged);
   auto evidence = judge::shape_of_error(difference, "out", p.hidden_size);
   const judge::ValueRules<T> rules = {poison, false, gates, std::max(4e-2, gates.element / 2)};

@@ -138,6 +138,16 @@ inline double silu_fast(double gate, double up) {
   const float reciprocal = sum == 1.0f ? 1.0f : 1.0f / sum * (1.0f - 0x1p-22f);
   return static_cast<double>(g * reciprocal * static_cast<float>(up));
 }
+// As m7's solution: four values share a reciprocal, gates below -20 count as -20. Exact data have
+// gates so large that all four sums are 1, whose reciprocal is exact.
+inline double silu_shared(double gate, double up) {
+  const auto g = static_cast<float>(gate < -20.0 ? -20.0 : gate);
+  const float sum = 1.0f + std::exp(-g) * (1.0f + 0x1p-21f);
+  const float others = sum == 1.0f ? 1.0f : 1.75f * 1.5f * 1.25f;
+  const float reciprocal =
+      others * (1.0f / (sum * others) * (sum == 1.0f ? 1.0f : 1.0f - 0x1p-22f));
+  return static_cast<double>(g * static_cast<float>(up) * reciprocal);
+}
 inline double silu_in_bf16(double gate, double up) {
   return as_bf16(oracle::silu(gate)) * up;
 }

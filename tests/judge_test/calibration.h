@@ -44,6 +44,8 @@ struct Calibration {
   std::function<std::vector<uint8_t>(const Problem&)> judged;
   std::vector<Variant<Problem, T>> right;
   std::vector<Variant<Problem, T>> wrong;
+  // Where a stage doesn't judge random data by `gates` alone: what `random` reads.
+  std::function<Reading(const Problem&, const std::vector<T>& out)> reading = nullptr;
 };
 
 inline constexpr double kFactor = 2.0;
@@ -91,6 +93,7 @@ class Calibrator {
   static constexpr T kPoison = 0x7fa5;
 
   Reading read(const Variant<Problem, T>& variant, const Problem& p, const Matrix& want) const {
+    if (c_.reading) return c_.reading(p, variant.output(p));
     const auto d = compare(variant.output(p), want, c_.judged(p), kPoison, false, c_.gates);
     return {d.total / c_.gates.total, d.worst_row / c_.gates.row, d.worst};
   }

@@ -1,7 +1,5 @@
 // m6 and m7 are judged with the gates of m2's and m4's bf16 outputs; their own data must allow it
 // (calibration_test.cpp says what is checked).
-#include <cmath>
-
 #include "../m6_wgmma_cases.h"
 #include "../m7_warp_specialized_cases.h"
 #include "calibrated_sums.h"
@@ -40,17 +38,6 @@ TEST(Calibration, Wgmma) {
 }
 
 // ---- m7
-
-// As m7's solution: four values share a reciprocal, gates below -20 count as -20. Exact data have
-// gates so large that all four sums are 1, whose reciprocal is exact.
-double silu_shared(double gate, double up) {
-  const auto g = static_cast<float>(gate < -20.0 ? -20.0 : gate);
-  const float sum = 1.0f + std::exp(-g) * (1.0f + 0x1p-21f);
-  const float others = sum == 1.0f ? 1.0f : 1.75f * 1.5f * 1.25f;
-  const float reciprocal =
-      others * (1.0f / (sum * others) * (sum == 1.0f ? 1.0f : 1.0f - 0x1p-22f));
-  return static_cast<double>(g * static_cast<float>(up) * reciprocal);
-}
 
 struct SortedWay {
   Sum sum;

@@ -8,6 +8,7 @@
 #include "../m1_align_oracle.h"
 #include "../m4_group_m_cases.h"
 #include "../m8_persistent_cases.h"
+#include "calibrated_layer.h"
 #include "calibrated_sums.h"
 #include "calibration.h"
 #include "gpu_sums.h"
@@ -116,40 +117,10 @@ std::vector<Bf16> layer_output(const oracle::LayerProblem& p, const LayerWay& wa
   return out;
 }
 
-using oracle::LayerMistake;
 using oracle::LayerProblem;
 
 std::function<std::vector<Bf16>(const LayerProblem&)> layer_with(LayerWay way) {
   return [way](const LayerProblem& p) { return layer_output(p, way); };
-}
-
-template <class Change>
-std::function<std::vector<Bf16>(const LayerProblem&)> layer_mistaken(Change change) {
-  LayerMistake mistake;
-  change(mistake);
-  return [mistake](const LayerProblem& p) { return stored(oracle::moe_layer(p, mistake).values); };
-}
-
-// Mistakes of the layer itself, which is the order of the steps: the steps' own precision is
-// calibrated above.
-Calibration<LayerProblem, Bf16> layer_calibration(const char* name) {
-  Calibration<LayerProblem, Bf16> c;
-  c.name = name;
-  c.gates = kLayerGates;
-  c.want = [](const LayerProblem& p) { return oracle::moe_layer(p); };
-  c.judged = [](const LayerProblem& p) {
-    return std::vector<uint8_t>(static_cast<size_t>(p.num_tokens), 1);
-  };
-  c.wrong = {
-      {"the weight inside SiLU", layer_mistaken([](LayerMistake& m) {
-         m.weight_in_gemm1 = true;
-         m.weight_in_gemm2 = false;
-       })},
-      {"the weight twice", layer_mistaken([](LayerMistake& m) { m.weight_in_gemm1 = true; })},
-      {"no weight", layer_mistaken([](LayerMistake& m) { m.weight_in_gemm2 = false; })},
-      {"renormalised or not", layer_mistaken([](LayerMistake& m) { m.flip_renormalize = true; })},
-  };
-  return c;
 }
 
 TEST(Calibration, Layer) {

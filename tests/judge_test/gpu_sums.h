@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace moe::judge {
@@ -27,23 +28,43 @@ inline constexpr Order kOrders[] = {Order::kForward, Order::kBackward, Order::kT
 inline constexpr int kBitsOfBf16 = 23;
 inline constexpr int kBitsOfE4m3 = 13;
 
-inline double cut_off(double value, int exponent_of_last_bit) {
-  return std::ldexp(std::trunc(std::ldexp(value, -exponent_of_last_bit)), exponent_of_last_bit);
+// `value` towards zero to a multiple of `unit`, a power of two.
+inline double cut_off(double value, double unit) {
+  return static_cast<double>(static_cast<int64_t>(value / unit)) * unit;
 }
 
-inline double truncated_sum(const std::vector<double>& products, int bits, size_t step) {
-  double sum = 0.0;
+inline double unit_of(double largest, int bits) {
+  return std::ldexp(1.0, std::ilogb(largest) - bits);
+}
+
+// On top of `sum`, `step` products at a time.
+inline double truncated_sum(const std::vector<double>& products,
+                            int bits,
+                            size_t step,
+                            double sum = 0.0) {
   for (size_t first = 0; first < products.size(); first += step) {
     const size_t last = std::min(first + step, products.size());
     double largest = std::fabs(sum);
     for (size_t i = first; i < last; ++i) largest = std::max(largest, std::fabs(products[i]));
     if (largest == 0.0) continue;
-    const int last_bit = std::ilogb(largest) - bits;
-    double total = cut_off(sum, last_bit);
-    for (size_t i = first; i < last; ++i) total += cut_off(products[i], last_bit);
-    sum = total == 0.0 ? 0.0 : cut_off(total, std::ilogb(total) - bits);
+    const double unit = unit_of(largest, bits);
+    double total = cut_off(sum, unit);
+    for (size_t i = first; i < last; ++i) total += cut_off(products[i], unit);
+    sum = total == 0.0 ? 0.0 : cut_off(total, unit_of(total, bits));
   }
   return sum;
+}
+
+// The emulator's wgmma on e4m3: fp32 sums, which are cut off after each 32 products.
+inline double emulated_sum(const std::vector<double>& products, double sum) {
+  auto total = static_cast<float>(sum);
+  for (size_t i = 0; i < products.size(); ++i) {
+    total += static_cast<float>(products[i]);
+    if ((i + 1) % 32 != 0 || total == 0.0f) continue;
+    const auto value = static_cast<double>(total);
+    total = static_cast<float>(cut_off(value, unit_of(value, kBitsOfE4m3)));
+  }
+  return static_cast<double>(total);
 }
 
 inline double sum_in_order(const std::vector<double>& products, Order order) {
