@@ -99,7 +99,9 @@ __device__ __forceinline__ void fence_proxy_async_global() {
 //
 // All maps here swizzle by 128 bytes: a row of the box is 128 bytes, rows follow each other, and
 // 16-byte chunk c of row r lies where chunk c ^ (r % 8) would. The box starts at a multiple of 1024
-// bytes. Elements outside the array arrive as zeros and are not stored.
+// bytes. Elements outside the array arrive as zeros and are not stored. The column at which a box
+// starts, counted in bytes, is a multiple of 16, also before the array: else the GPU reports an
+// illegal instruction.
 
 // Forms of the array: [rows, columns], and [planes, rows, columns], dense.
 struct TensorShape {

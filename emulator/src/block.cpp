@@ -224,6 +224,7 @@ void Block::set_fault(const char* kind, const std::string& sentence) {
   fault_.error = cudaErrorLaunchFailure;
   if (std::strcmp(kind, "assert") == 0) fault_.error = cudaErrorAssert;
   if (std::strcmp(kind, "misaligned") == 0) fault_.error = cudaErrorMisalignedAddress;
+  if (std::strcmp(kind, "bulk copy") == 0) fault_.error = cudaErrorIllegalInstruction;
   fault_.text = std::string(kind) + ": " + sentence;
 }
 

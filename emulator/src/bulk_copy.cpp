@@ -59,21 +59,38 @@ std::uint32_t hash_of_box(const unsigned char* box, std::size_t bytes) {
   return hash;
 }
 
+// The hardware fetches chunks of 16 bytes: in a row a box starts at one. An H200 reports anything
+// else as cudaErrorIllegalInstruction.
+void check_column(const BoxStart& start, int element_bytes, const char* function, Place place) {
+  const std::int64_t byte = std::int64_t{start.coordinates[0]} * element_bytes;
+  if (byte % static_cast<std::int64_t>(SharedLines::kBytes) == 0) return;
+  t_block->fail("bulk copy",
+                std::string(function) + ": the box starts at column " +
+                    std::to_string(start.coordinates[0]) + ", byte " + std::to_string(byte) +
+                    " of a row, which must be a multiple of 16 bytes: a GPU reports an illegal "
+                    "instruction",
+                place);
+}
+
 }  // namespace
 
-TensorMap BulkCopies::check(
-    const void* shared, const CUtensorMap& map, int rank, const char* function, Place place) {
+TensorMap BulkCopies::check(const void* shared,
+                            const CUtensorMap& map,
+                            const BoxStart& start,
+                            const char* function,
+                            Place place) {
   TensorMap contents;
   if (!read_tensor_map(map, &contents)) {
     t_block->fail("bulk copy",
                   std::string(function) + ": no tensor map that make_tensor_map() made", place);
   }
-  if (contents.rank != rank) {
+  if (contents.rank != start.rank) {
     t_block->fail("bulk copy",
                   std::string(function) + ": the map has " + std::to_string(contents.rank) +
-                      " dimensions, the call " + std::to_string(rank) + " coordinates",
+                      " dimensions, the call " + std::to_string(start.rank) + " coordinates",
                   place);
   }
+  check_column(start, contents.element_bytes, function, place);
   if (reinterpret_cast<std::uintptr_t>(shared) % kBoxRowBytes != 0) {
     misaligned(function, shared, kBoxRowBytes, place);
   }
@@ -266,7 +283,7 @@ void tma_load(void* shared,
               const BoxStart& start,
               std::uint64_t* barrier,
               Place place) {
-  const TensorMap contents = BulkCopies::check(shared, map, start.rank, "tma_load", place);
+  const TensorMap contents = BulkCopies::check(shared, map, start, "tma_load", place);
   Block& block = *t_block;
   block.bulk_copies.load(shared, contents, start,
                          block.mbarriers.at(barrier, "tma_load", true, place), place);
@@ -275,7 +292,7 @@ void tma_load(void* shared,
 void tma_store(
     const CUtensorMap& map, const void* shared, const BoxStart& start, bool add, Place place) {
   const char* function = add ? "tma_reduce_add" : "tma_store";
-  const TensorMap contents = BulkCopies::check(shared, map, start.rank, function, place);
+  const TensorMap contents = BulkCopies::check(shared, map, start, function, place);
   if (add && contents.element_bytes != 2) {
     t_block->fail("bulk copy", "tma_reduce_add: elements of one byte can't be added", place);
   }

@@ -18,9 +18,12 @@ class BulkCopies {
   explicit BulkCopies(Block& block) : block_(block) {}
   void reset();
 
-  // Refuses a wrong map or place.
-  static TensorMap check(
-      const void* shared, const CUtensorMap& map, int rank, const char* function, Place place);
+  // Refuses a wrong map, start or place.
+  static TensorMap check(const void* shared,
+                         const CUtensorMap& map,
+                         const BoxStart& start,
+                         const char* function,
+                         Place place);
 
   // ---- Into this block's shared memory, also by another block of its cluster.
   void load(

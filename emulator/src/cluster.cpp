@@ -156,7 +156,7 @@ void tma_load_multicast(void* shared,
                         Place place) {
   constexpr const char* kName = "tma_load_multicast";
   Block& own = *t_block;
-  const TensorMap contents = BulkCopies::check(shared, map, start.rank, kName, place);
+  const TensorMap contents = BulkCopies::check(shared, map, start, kName, place);
   for (int rank = 0; rank < 16; ++rank) {
     if ((ranks >> rank & 1) == 0) continue;
     Block& peer = own.cluster().peer(rank, kName, place);

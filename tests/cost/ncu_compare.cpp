@@ -1,8 +1,9 @@
-// ncu_compare COURSE: the cost cards of two solutions and three bad variants beside what Nsight
-// Compute counts for the same case on this machine's GPU. One command, from the course's folder:
-//   tests/cost/ncu_compare
-// which builds what this needs. Prints a table; ends with 1 where sectors a request or bank
-// conflicts differ by more than 10 %, or L2's bytes order the variants in another way.
+// The cost cards of two solutions and three bad variants beside what Nsight Compute counts for the
+// same case on this machine's GPU. tests/cost/ncu_compare builds what this needs and starts it:
+//   ncu_compare COURSE [--cards FILE | --against FILE]
+// --cards only writes the figures of the cards, --against reads them. Prints a table; ends with 1
+// where sectors a request or bank conflicts differ by more than 10 %, or DRAM's bytes order the
+// variants in another way.
 #include <unistd.h>
 
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,13 @@ constexpr const char* kMetrics =
     "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum,"
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum,"
     "lts__t_bytes.sum,dram__bytes_read.sum,dram__bytes_write.sum";
+
+// Of a kernel's cost card.
+struct Counted {
+  double sectors_per_request = 0;
+  double conflicts = 0;
+  double dram_bytes = 0;
+};
 
 struct Measured {
   double sectors_per_request = 0;
@@ -106,7 +115,8 @@ Measured measure_on_gpu(const Course& course, const Stage& stage, const Kernel& 
   const std::filesystem::path launcher = tree / "ncu.sh";
   std::error_code ignored;
   std::filesystem::remove(log, ignored);
-  std::ofstream(launcher) << "#!/bin/sh\nexec ncu --csv --page raw --launch-count 1 --log-file "
+  std::ofstream(launcher) << "#!/bin/sh\nexec ncu --csv --page raw --clock-control none "
+                             "--launch-count 1 --log-file "
                           << shell_quoted(log) << " --kernel-name regex:" << kernel.symbol
                           << " --metrics " << kMetrics << " " << shell_quoted(runner) << "\n";
   chmod(launcher.c_str(), 0755);
@@ -123,7 +133,9 @@ Measured measure_on_gpu(const Course& course, const Stage& stage, const Kernel& 
                        "--seed",
                        "1",
                        "--report",
-                       tree / "ncu.report"};
+                       tree / "ncu.report",
+                       "--case-limit-ms",  // above 10 s the child gets time to write ncu's log
+                       "120000"};
   command.limit_s = 300;
   const Outcome outcome = run_process(command);
   std::map<std::string, double> values = parse_ncu(read_file(log));
@@ -142,7 +154,7 @@ Measured measure_on_gpu(const Course& course, const Stage& stage, const Kernel& 
           values["dram__bytes_read.sum"] + values["dram__bytes_write.sum"]};
 }
 
-CostCard card_of(const Course& course, const Stage& stage, const Kernel& kernel) {
+Counted card_of(const Course& course, const Stage& stage, const Kernel& kernel) {
   const std::filesystem::path tree = course.tree(kTracedTree);
   const bool is_solution = std::string(kernel.name) == "solution";
   CostProgram program;
@@ -155,33 +167,54 @@ CostCard card_of(const Course& course, const Stage& stage, const Kernel& kernel)
   const CostRun run =
       measure_cost(program, *find_cost_case(stage.id), find_gpu_sheet("H200")->l2_bytes);
   if (!run.trouble.empty()) throw std::runtime_error(run.trouble);
-  return run.card;
+  return {run.card.sectors_per_request(), static_cast<double>(run.card.bank_conflicts()),
+          static_cast<double>(run.card.dram_read + run.card.dram_written)};
+}
+
+std::string key_of(const Kernel& kernel) {
+  return std::string(kernel.stage) + " " + kernel.name;
+}
+
+void write_cards(const Course& course, const std::filesystem::path& file) {
+  nlohmann::ordered_json cards;
+  for (const Kernel& kernel : kKernels) {
+    const Counted card = card_of(course, *find_stage(kernel.stage), kernel);
+    cards[key_of(kernel)] = {{"sectors_per_request", card.sectors_per_request},
+                             {"bank_conflicts", card.conflicts},
+                             {"dram_bytes", card.dram_bytes}};
+  }
+  std::ofstream out(file);
+  out << cards.dump(2) << "\n";
+  if (!out.flush()) throw std::runtime_error("can't write " + file.string());
+}
+
+// Of each kernel, in their order; without a file they are counted now.
+std::vector<Counted> read_cards(const Course& course, const std::filesystem::path& file) {
+  std::vector<Counted> cards;
+  if (file.empty()) {
+    for (const Kernel& kernel : kKernels) {
+      cards.push_back(card_of(course, *find_stage(kernel.stage), kernel));
+    }
+    return cards;
+  }
+  const auto json = nlohmann::json::parse(read_file(file));
+  for (const Kernel& kernel : kKernels) {
+    const auto& card = json.at(key_of(kernel));
+    cards.push_back(
+        {card.at("sectors_per_request"), card.at("bank_conflicts"), card.at("dram_bytes")});
+  }
+  return cards;
 }
 
 bool near(double modelled, double measured) {
   return std::abs(modelled - measured) <= 0.1 * std::max(1.0, measured);
 }
 
-int compare(const Course& course) {
-  bool all_near = true;
-  std::map<std::string, std::vector<std::pair<double, double>>> bytes;  // of a stage, in order
-  std::printf(
-      "| stage | kernel | sectors a request: card | ncu | bank conflicts: card | ncu | "
-      "KB in DRAM: card | KB at L2: ncu | KB in DRAM: ncu |\n|%s\n",
-      "---|---|---|---|---|---|---|---|---|");
-  for (const Kernel& kernel : kKernels) {
-    const Stage& stage = *find_stage(kernel.stage);
-    const CostCard card = card_of(course, stage, kernel);
-    const Measured gpu = measure_on_gpu(course, stage, kernel);
-    const double dram = static_cast<double>(card.dram_read + card.dram_written);
-    const auto conflicts = static_cast<double>(card.bank_conflicts());
-    std::printf("| %s | %s | %.2f | %.2f | %.0f | %.0f | %.1f | %.1f | %.1f |\n", kernel.stage,
-                kernel.name, card.sectors_per_request(), gpu.sectors_per_request, conflicts,
-                gpu.conflicts, dram / 1e3, gpu.l2_bytes / 1e3, gpu.dram_bytes / 1e3);
-    all_near = all_near && near(card.sectors_per_request(), gpu.sectors_per_request) &&
-               near(conflicts, gpu.conflicts);
-    bytes[kernel.stage].emplace_back(dram, gpu.dram_bytes);
-  }
+using BytesOfStages = std::map<std::string, std::vector<std::pair<double, double>>>;
+
+// Does a variant move more than its solution, by the card and on the GPU?
+bool ordered_alike(const BytesOfStages& bytes) {
+  bool alike = true;
   for (const auto& [stage, pairs] : bytes) {
     for (std::size_t i = 1; i < pairs.size(); ++i) {
       const bool card_rises = pairs[i].first > 1.02 * pairs[0].first;
@@ -189,11 +222,47 @@ int compare(const Course& course) {
       if (card_rises == gpu_rises) continue;
       std::printf("%s: the card and the GPU order its kernels by bytes in another way\n",
                   stage.c_str());
-      all_near = false;
+      alike = false;
     }
   }
+  return alike;
+}
+
+int compare(const Course& course, const std::filesystem::path& file) {
+  const std::vector<Counted> cards = read_cards(course, file);
+  bool all_near = true;
+  BytesOfStages bytes;
+  std::printf(
+      "| stage | kernel | sectors a request: card | ncu | bank conflicts: card | ncu | "
+      "KB in DRAM: card | KB at L2: ncu | KB in DRAM: ncu |\n|%s\n",
+      "---|---|---|---|---|---|---|---|---|");
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const Kernel& kernel = kKernels[i];
+    const Counted& card = cards[i];
+    const Measured gpu = measure_on_gpu(course, *find_stage(kernel.stage), kernel);
+    std::printf("| %s | %s | %.2f | %.2f | %.0f | %.0f | %.1f | %.1f | %.1f |\n", kernel.stage,
+                kernel.name, card.sectors_per_request, gpu.sectors_per_request, card.conflicts,
+                gpu.conflicts, card.dram_bytes / 1e3, gpu.l2_bytes / 1e3, gpu.dram_bytes / 1e3);
+    std::fflush(stdout);
+    all_near = all_near && near(card.sectors_per_request, gpu.sectors_per_request) &&
+               near(card.conflicts, gpu.conflicts);
+    bytes[kernel.stage].emplace_back(card.dram_bytes, gpu.dram_bytes);
+  }
+  all_near = ordered_alike(bytes) && all_near;
   std::printf("%s\n", all_near ? "within 10 %" : "NOT within 10 %");
   return all_near ? 0 : 1;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const std::string option = arguments.size() == 3 ? arguments[1] : "";
+  if (arguments.size() == 1) return compare({arguments[0]}, {});
+  if (option == "--against") return compare({arguments[0]}, arguments[2]);
+  if (option == "--cards") {
+    write_cards({arguments[0]}, arguments[2]);
+    return 0;
+  }
+  std::fprintf(stderr, "ncu_compare COURSE [--cards FILE | --against FILE]\n");
+  return 2;
 }
 
 }  // namespace
@@ -201,8 +270,7 @@ int compare(const Course& course) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 2) return moe::driver::compare({argv[1]});
-    std::fprintf(stderr, "ncu_compare COURSE\n");
+    return moe::driver::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ncu_compare: %s\n", error.what());
   }

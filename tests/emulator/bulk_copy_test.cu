@@ -119,6 +119,58 @@ TEST_F(BulkCopyTest, PlacesAreChecked) {
                     CUtensorMap{}, 1024, 1, 0, 1));
 }
 
+// What starts at that column. How: 0 tma_load of planes, 1 multicast, 2 tma_store, 3
+// tma_reduce_add.
+__global__ void starts_at(const CUtensorMap map, const CUtensorMap planes, int how, int column) {
+  if (threadIdx.x != 0) return;
+  unsigned char* tile = moe::dynamic_shared();
+  moe::mbarrier_init(barrier(), 1);
+  moe::mbarrier_init_fence();
+  if (how < 2) {
+    moe::mbarrier_arrive_expect_tx(barrier(), 1024);
+    if (how == 0) moe::tma_load(tile, planes, column, 0, 0, barrier());
+    if (how == 1) moe::tma_load_multicast(tile, planes, column, 0, 0, barrier(), 1);
+    moe::mbarrier_wait(barrier(), 0);
+  } else {
+    if (how == 2) moe::tma_store(map, tile, column, 0);
+    if (how == 3) moe::tma_reduce_add(map, tile, column, 0);
+    moe::bulk_commit();
+    moe::bulk_wait<0>();
+  }
+}
+
+TEST_F(BulkCopyTest, ColumnsAreMultiplesOf16Bytes) {
+  CUtensorMap planes;
+  ASSERT_EQ(moe::make_tensor_map(&planes, array_.get(), {64, 8, 8}, 8), cudaSuccess);
+  const char* names[] = {"tma_load", "tma_load_multicast", "tma_store", "tma_reduce_add"};
+  for (int how = 0; how < 4; ++how) {
+    const std::string name = std::string("bulk copy: ") + names[how] + ": ";
+    for (const int column : {13, -4, 63}) {
+      EXPECT_TRUE(
+          fails({name + "the box starts at column " + std::to_string(column) + ", byte " +
+                     std::to_string(2 * column) + " of a row, which must be a multiple of 16 bytes",
+                 "a GPU reports an illegal instruction", "bulk_copy_test.cu:"},
+                starts_at, map(8), planes, how, column));
+    }
+    for (const int column : {24, -8}) {
+      EXPECT_EQ(moe::launch(starts_at, 1, 32, 8192, nullptr, map(8), planes, how, column),
+                cudaSuccess)
+          << name << fault();
+    }
+  }
+  EXPECT_EQ(moe::launch(starts_at, 1, 32, 8192, nullptr, map(8), planes, 2, 13),
+            cudaErrorIllegalInstruction);
+}
+
+TEST_F(BulkCopyTest, ColumnsOfCodesAreMultiplesOf16) {
+  const DeviceArray<std::uint8_t> codes(std::vector<std::uint8_t>(128 * 16));
+  CUtensorMap bytes;
+  ASSERT_EQ(moe::make_tensor_map(&bytes, codes.get(), {128, 16}, 8), cudaSuccess);
+  EXPECT_EQ(moe::launch(starts_at, 1, 32, 8192, nullptr, bytes, bytes, 2, 16), cudaSuccess);
+  EXPECT_TRUE(fails({"tma_store: the box starts at column 8, byte 8 of a row"}, starts_at, bytes,
+                    bytes, 2, 8));
+}
+
 __global__ void never_waits(const CUtensorMap map) {
   if (threadIdx.x != 0) return;
   moe::mbarrier_init(barrier(), 1);

@@ -13,11 +13,13 @@ namespace layout {
 inline constexpr unsigned kAll = 0xffffffffu;
 inline constexpr int kLanes = 32;
 
-inline int g_wrong = 0;
+// Shared by the processes of all parts (layout.cu).
+inline int g_wrong_here = 0;
+inline int* g_wrong = &g_wrong_here;
 
 inline void report(const char* name, int wrong) {
   std::printf("%s: %d wrong\n", name, wrong);
-  g_wrong += wrong;
+  *g_wrong += wrong;
 }
 
 inline void require(cudaError_t error, const char* what) {

@@ -91,7 +91,7 @@ void check_capture(CaptureCalls& calls, const CaptureCase& c) {
   const bool right = error == c.error && end == want_end && (graph != nullptr) == survives;
   std::printf("capture, %s: %d wrong (%s, then %s%s)\n", c.name, right ? 0 : 1,
               cudaGetErrorName(error), cudaGetErrorName(end), graph != nullptr ? ", a graph" : "");
-  g_wrong += right ? 0 : 1;
+  *g_wrong += right ? 0 : 1;
   if (graph != nullptr) (void)cudaGraphDestroy(graph);
   (void)cudaGetLastError();
 }
