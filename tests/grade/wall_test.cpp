@@ -62,8 +62,10 @@ TEST_F(WallTest, NothingOfTheEnvironmentComesIn) {
 
 TEST_F(WallTest, WhatIsLeftRunningDies) {
   confined("setsid sleep 864122 >/dev/null 2>&1 & sleep 0.2");
-  // The kernel ends the process namespace after bwrap has exited, so the last of it may take a moment.
-  const std::string left = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q '[s]leep 864122'";
+  // The kernel ends the process namespace after bwrap has exited, so the last of it may take a
+  // moment.
+  const std::string left =
+      "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q '[s]leep 864122'";
   EXPECT_NE(shell("for i in $(seq 100); do " + left + " || exit 1; sleep 0.1; done").exit_code, 0);
 }
 
