@@ -35,20 +35,21 @@ __global__ void __launch_bounds__(BLOCK_M)
   if (static_cast<int>(blockIdx.x) * BLOCK_M >= *a.num_tokens_post_padded) return;
   const int flat_id = a.sorted_token_ids[row];
   const bool is_real = flat_id < num_ids;
-  // Where combine finds the slot, which token the producer fetches (-1: none), and whether rows 64
-  // to 127 of the block hold anything at all (__syncthreads_or; for half_rows).
+  // Where combine finds the slot, which token the producer fetches (-1: none), and how many rows of
+  // the block are used, in whole units (__syncthreads_count: the real rows come first).
   // BEGIN m10.sort
   if (is_real) a.sorted_row[flat_id] = static_cast<int>(row);
   a.sorted_token[row] = is_real ? flat_id / top_k : -1;
-  const bool is_whole = __syncthreads_or(is_real && row_in_block >= kSlab) != 0;
-  if (row_in_block == 0) a.half_rows[blockIdx.x] = is_whole ? BLOCK_M : kSlab;
+  const int real_rows = __syncthreads_count(is_real);
+  if (row_in_block == 0) a.used_rows[blockIdx.x] = (real_rows + kUnit - 1) / kUnit * kUnit;
   // END m10.sort
   // The scales of x in sorted order, a row for each scale block: the 128 scales that a turn of
   // GEMM1 needs then lie side by side. x_scales is [T, k_blocks], sorted_scales [k_blocks, rows].
   // BEGIN m10.sort_scales
   const int64_t token = is_real ? flat_id / top_k : 0;
+#pragma unroll 8
   for (int block = 0; block < k_blocks; ++block) {
-    const float scale = is_real ? a.x_scales[token * k_blocks + block] : 0.0f;
+    const float scale = is_real ? __ldg(&a.x_scales[token * k_blocks + block]) : 0.0f;
     a.sorted_scales[block * static_cast<int64_t>(a.rows) + row] = scale;
   }
   // END m10.sort_scales
@@ -59,8 +60,9 @@ __global__ void __launch_bounds__(BLOCK_M)
 template <Output OUTPUT>
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap w_map,
-                const __grid_constant__ CUtensorMap a_map,    // GEMM2
-                const __grid_constant__ CUtensorMap out_map,  // codes of h, or y in bf16
+                const __grid_constant__ CUtensorMap a_slab_map,  // GEMM2: boxes of kSlab rows
+                const __grid_constant__ CUtensorMap a_map,       // and of kUnit
+                const __grid_constant__ CUtensorMap out_map,     // codes of h, or y in bf16
                 Problem p) {
   constexpr bool GEMM1 = OUTPUT == Output::kCodes;
   constexpr int kColumns = GEMM1 ? kHalf : BLOCK_N;  // of the output, in one tile
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int pid = static_cast<int>(blockIdx.x); pid < num_tiles; pid += step) {
       const int2 tile = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n);
       const int expert = p.expert_ids[tile.x];
-      const int rows = p.half_rows[tile.x];
+      const int rows = p.used_rows[tile.x];
       const int64_t first_row = static_cast<int64_t>(tile.x) * BLOCK_M;
       // Where this thread's chunks start, in codes from the start of x: 32 bits are enough.
       uint32_t offsets[kGathered] = {};
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         const int k = turn * BLOCK_K;
         mbarrier_wait(&tiles.empty[s], place.parity);
         // Thread 0 announces the bytes that TMA brings, whole boxes, and starts the copies: both
-        // halves of W, and in GEMM2 as many boxes of kSlab rows of A as are used.
+        // halves of W, and in GEMM2 the rows of A that are used, in boxes of kSlab rows and kUnit.
         // BEGIN m10.produce
         if (thread == 0) {
           tiles.notes[s] = {tile.x, tile.y, rows, {scales[0], scales[1]}};
@@ -154,29 +156,33 @@ __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect_tx(&tiles.full[s], static_cast<int>(sizeof(tiles.w[0])) + a_bytes);
           tma_load(tiles.w[s], w_map, k, w_rows[0], expert, &tiles.full[s]);
           tma_load(tiles.w[s][kHalf], w_map, k, w_rows[1], expert, &tiles.full[s]);
-          for (int row = 0; !GEMM1 && row < rows; row += kSlab) {
-            tma_load(tiles.a[s][row], a_map, k, static_cast<int>(first_row) + row, &tiles.full[s]);
+          for (int row = 0; !GEMM1 && row < rows;) {
+            const bool is_slab = rows - row >= kSlab;
+            tma_load(tiles.a[s][row], is_slab ? a_slab_map : a_map, k,
+                     static_cast<int>(first_row) + row, &tiles.full[s]);
+            row += is_slab ? kSlab : kUnit;
           }
         }
         // END m10.produce
         // GEMM1: codes k + 16 * my_chunk .. + 15 of the thread's rows, at chunk c ^ (row % 8);
-        // padding arrives as zeros. Of a block that uses 64 rows only those are wanted.
+        // padding arrives as zeros. Slabs of which no row is used aren't wanted.
         // BEGIN m10.gather
         if (GEMM1) {
           unsigned char* target = &tiles.a[s][my_row][(my_chunk ^ my_row % 8) * kChunk];
 #pragma unroll
           for (int i = 0; i < kGathered; ++i) {
-            if (16 * i >= rows) break;
+            if (i >= kGathered / 2 && rows <= kSlab) break;
             cp_async16(target + i * 16 * BLOCK_K, p.x_codes + offsets[i] + k,
                        (valid >> i & 1) != 0);
           }
         }
         // END m10.gather
-        // The scales of the rows of A that are used, four by each thread, by cp.async.
+        // The scales of the rows of A that are used, four by each thread, by cp.async. The others
+        // become zeros.
         // BEGIN m10.a_scales
-        if (thread < rows / 4) {
+        if (thread < BLOCK_M / 4) {
           cp_async16(&tiles.a_scales[s][4 * thread],
-                     p.a_scales + turn * p.rows + first_row + 4 * thread);
+                     p.a_scales + turn * p.rows + first_row + 4 * thread, 4 * thread < rows);
         }
         // END m10.a_scales
         cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
@@ -203,8 +209,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = thread / kWarpSize % 4;
   const int my_row = consumer * kSlab + warp * 16 + lane / 4;  // of the tile, and the one 8 further
   const int my_column = lane % 4 * 2;                          // of each eight, and the next
-  const int barrier = 1 + consumer;                            // of the threads of this warpgroup
-  const bool storer = thread % kWarpgroup == 0;
+  const int warp_row = consumer * kSlab + warp * kUnit;        // of the tile: the warp's first
   RingPlace<STAGES> place;
   float sums[2 * kHalfSums];  // sums[64 * side + 4j + 2r + e]: row my_row + 8r, column 8j +
                               // my_column + e
@@ -213,19 +218,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   bool pending = false;
   int next_buffer = 0;
 
-  // Stores one slab of the held tile, 64 rows of 128 bytes: all of GEMM1's codes, or columns 64 *
-  // slab .. + 63 of y. `fill` writes this thread's part.
+  // Stores this warp's 16 rows of one slab of the held tile, 128 bytes each: all of GEMM1's codes,
+  // or columns 64 * slab .. + 63 of y. `fill` writes this thread's part. Rows that are not used
+  // stay as they are.
   const auto store_slab = [&](int slab, auto fill) {
+    if (warp_row >= held_tile.rows) return;
     unsigned char(&buffer)[kSlab][128] = tiles.slabs[consumer][next_buffer];
     next_buffer ^= 1;
-    if (storer) bulk_wait_read<1>();
-    named_barrier_sync(barrier, kWarpgroup);
+    if (lane == 0) bulk_wait_read<1>();
+    __syncwarp();
     fill(buffer);
     fence_proxy_async();
-    named_barrier_sync(barrier, kWarpgroup);
-    if (storer) {
-      tma_store(out_map, buffer, held_tile.n * kColumns + slab * 64,
-                held_tile.m * BLOCK_M + consumer * kSlab);
+    __syncwarp();
+    if (lane == 0) {
+      tma_store(out_map, buffer[warp * kUnit], held_tile.n * kColumns + slab * 64,
+                held_tile.m * BLOCK_M + warp_row);
       bulk_commit();
     }
   };
@@ -408,7 +415,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   store_pending(0);
   store_pending(1);
-  if (storer) bulk_wait<0>();  // shared memory must live until it has been read
+  if (lane == 0) bulk_wait<0>();  // shared memory must live until it has been read
 }
 
 // ---- The sum over the slots of a token.
@@ -456,7 +463,7 @@ cudaError_t launch_gemm(
   p.w_scales = w_scales;
   p.expert_ids = a.expert_ids;
   p.num_tokens_post_padded = a.num_tokens_post_padded;
-  p.half_rows = a.half_rows;
+  p.used_rows = a.used_rows;
   p.h_scales = a.h_scales;
   p.y = static_cast<float*>(a.y);
   p.rows = static_cast<int64_t>(a.rows);
@@ -465,7 +472,7 @@ cudaError_t launch_gemm(
   LaunchOptions after;
   after.programmatic = true;
   return launch(after, gemm_kernel<OUTPUT>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                sizeof(SharedTiles), stream, GEMM1 ? maps.w13 : maps.w2, maps.h,
+                sizeof(SharedTiles), stream, GEMM1 ? maps.w13 : maps.w2, maps.h_slab, maps.h,
                 GEMM1 ? maps.h : maps.y, p);
 }
 
