@@ -31,6 +31,7 @@ struct Arrays {
   __nv_fp8_e4m3* h_codes;           // [rows, I]
   float* h_scales;                  // [I/128, rows]
   void* y;                          // [rows, H] bf16 or float
+  uint32_t* next_tile;              // [2] the counters of tiles of GEMM1 and GEMM2
   size_t rows;                      // the capacity of align
   size_t align_bytes;
   size_t bytes;  // of all
@@ -68,6 +69,7 @@ inline Arrays arrays_of(void* workspace, const Sizes& s, bool out_fp32) {
   a.h_codes = parts.take<__nv_fp8_e4m3>(a.rows * inner);
   a.h_scales = parts.take<float>(a.rows * inner / kScaleBlock);
   a.y = parts.take<unsigned char>(a.rows * hidden * (out_fp32 ? sizeof(float) : 2));
+  a.next_tile = parts.take<uint32_t>(2);
   a.bytes = parts.bytes();
   return a;
 }
@@ -90,8 +92,10 @@ inline constexpr int kSlab = 64;   // rows of one consumer warpgroup
 inline constexpr int kUnit = 16;   // rows of one warp and of one bulk store, of 128 bytes each
 inline constexpr int kChunk = 16;  // codes in 16 bytes
 inline constexpr int kChunksOfRow = BLOCK_K / kChunk;
-inline constexpr int kGathered = 8;   // rows of A whose chunks one producer thread copies
-inline constexpr int kHalfSums = 64;  // sums of a thread for one half
+inline constexpr int kGathered = 8;         // rows of A whose chunks one producer thread copies
+inline constexpr int kHalfSums = 64;        // sums of a thread for one half
+inline constexpr int kScaleTurns = 16;      // of W's scales that are fetched together
+inline constexpr int kProducerBarrier = 3;  // a named barrier, of GEMM1's producer
 
 // What a stage is about; it travels with the stage, for the consumers don't know the order of
 // tiles.
@@ -108,6 +112,7 @@ struct SharedTiles {
   unsigned char slabs[2][2][kSlab][128];  // two for each consumer warpgroup
   float a_scales[STAGES][BLOCK_M];
   Note notes[STAGES];
+  int next_pid;  // from thread 0 of GEMM1's producer to its others
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 };
@@ -124,6 +129,7 @@ struct Problem {
   float* h_scales;                        // GEMM1: [I/128, rows]
   float* y;                               // GEMM2 with fp32 output
   int64_t rows;                           // the capacity
+  uint32_t* next_tile;                    // the counter of tiles
   int columns;                            // of the output
   int depth;                              // of the reduction
 };

@@ -43,6 +43,8 @@ __global__ void __launch_bounds__(BLOCK_M)
   const int real_rows = __syncthreads_count(is_real);
   if (row_in_block == 0) a.used_rows[blockIdx.x] = (real_rows + kUnit - 1) / kUnit * kUnit;
   // END m10.sort
+  // The workspace is dirty, and in a replay it holds what the call before left.
+  if (blockIdx.x == 0 && row_in_block < 2) a.next_tile[row_in_block] = 0;
   // The scales of x in sorted order, a row for each scale block: the 128 scales that a turn of
   // GEMM1 needs then lie side by side. x_scales is [T, k_blocks], sorted_scales [k_blocks, rows].
   // BEGIN m10.sort_scales
@@ -71,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   auto& tiles = *dynamic_shared<SharedTiles>();
   const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarpSize;
+  const int lane = static_cast<int>(threadIdx.x % kWarpSize);
   const int warpgroup = thread / kWarpgroup;
   const int turns = p.depth / BLOCK_K;
   const int w_blocks = GEMM1 ? 2 * p.columns / kHalf : p.columns / kHalf;  // rows of w_scales
@@ -100,70 +102,100 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int my_chunk = thread % kChunksOfRow;  // copies this chunk of rows my_row + 16 * i of A
     const int my_row = thread / kChunksOfRow;
     // Eight lanes copy the eight chunks of the same eight rows. Each looks one of their tokens up.
-    int my_token = -1;
-    const auto look_up = [&](int pid) {
-      if (!GEMM1 || pid >= num_tiles) return;
-      const int m = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n).x;
-      my_token = p.sorted_token[m * BLOCK_M + my_row + 16 * my_chunk];
+    int next_token = -1;
+    const auto look_up = [&](int m) {
+      if (GEMM1) next_token = p.sorted_token[m * BLOCK_M + my_row + 16 * my_chunk];
+    };
+    // The first row of W of half `side`: GEMM1's second half is `up`, I rows further on.
+    const auto w_row = [&](int n, int side) {
+      // BEGIN m10.halves
+      return n * kColumns + side * (GEMM1 ? p.columns : kHalf);
+      // END m10.halves
+    };
+    // The scale of half `side` of W in a turn, from w_scales [E, w_blocks, turns]. GEMM2's second
+    // half may lie behind the last row of W, where any scale will do: but read inside the array.
+    const auto w_scale = [&](int expert, int n, int side, int turn) {
+      // BEGIN m10.w_scale
+      const int64_t block = min(w_row(n, side) / kHalf, w_blocks - 1);
+      return p.w_scales[(static_cast<int64_t>(expert) * w_blocks + block) * turns + turn];
+      // STUB: return p.w_scales[expert + n + side + turn - turn];
+      // END m10.w_scale
+    };
+    // Half of warp 0 has the scales of one half of W for 16 turns, and fetches the next 16
+    // meanwhile.
+    float scale = 0.0f;
+    float next_scale = 0.0f;
+    const auto fetch_scales = [&](int expert, int n, int first_turn) {
+      const int turn = first_turn + lane % kScaleTurns;
+      if (thread < kWarpSize && turn < turns) {
+        next_scale = w_scale(expert, n, lane / kScaleTurns, turn);
+      }
     };
 
-    look_up(static_cast<int>(blockIdx.x));
-    for (int pid = static_cast<int>(blockIdx.x); pid < num_tiles; pid += step) {
-      const int2 tile = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n);
-      const int expert = p.expert_ids[tile.x];
-      const int rows = p.used_rows[tile.x];
-      const int64_t first_row = static_cast<int64_t>(tile.x) * BLOCK_M;
-      // Where this thread's chunks start, in codes from the start of x: 32 bits are enough.
-      uint32_t offsets[kGathered] = {};
-      unsigned valid = 0;
-      if (GEMM1) {
-#pragma unroll
-        for (int i = 0; i < kGathered; ++i) {
-          const int token = __shfl_sync(0xffffffffu, my_token, i, kGathered);
-          offsets[i] = static_cast<uint32_t>(max(token, 0)) * static_cast<uint32_t>(p.depth) +
-                       static_cast<uint32_t>(my_chunk * kChunk);
-          valid |= (token >= 0 ? 1u : 0u) << i;
-        }
-      }
-      // The first rows of W of the two halves: GEMM1's second half is `up`, I rows further on.
-      // BEGIN m10.halves
-      const int w_rows[2] = {tile.y * kColumns, tile.y * kColumns + (GEMM1 ? p.columns : kHalf)};
-      // END m10.halves
-      // The scale of half `side` of W in a turn, from w_scales [E, w_blocks, turns]. GEMM2's second
-      // half may lie behind the last row of W, where any scale will do: but read inside the array.
-      const auto w_scale = [&](int side, int turn) {
-        // BEGIN m10.w_scale
-        const int64_t block = min(w_rows[side] / kHalf, w_blocks - 1);
-        return p.w_scales[(static_cast<int64_t>(expert) * w_blocks + block) * turns + turn];
-        // STUB: return p.w_scales[side + turn - turn];
-        // END m10.w_scale
-      };
-      float scales[2] = {};  // of the coming turn: fetched one turn ahead
-      if (thread == 0) {
-        scales[0] = w_scale(0, 0);
-        scales[1] = w_scale(1, 0);
-      }
+    int pid = static_cast<int>(blockIdx.x);
+    int expert = 0;
+    int rows = 0;
+    const auto tile_of = [&](int number) {
+      return ordered_tile<GROUP_M>(number, num_pid_m, num_pid_n);
+    };
+    if (pid < num_tiles) {
+      const int2 first = tile_of(pid);
+      expert = p.expert_ids[first.x];
+      rows = p.used_rows[first.x];
+      look_up(first.x);
+      fetch_scales(expert, first.y, 0);
+    }
+    while (pid < num_tiles) {
+      const int2 tile = tile_of(pid);
+      const int first_row = tile.x * BLOCK_M;
+      const int my_token = next_token;
+      unsigned claimed = 0;
+      int next_pid = 0;
+      int next_expert = 0;
+      int next_rows = 0;
       for (int turn = 0; turn < turns; ++turn) {
         const int s = place.stage;
         const int k = turn * BLOCK_K;
+        if (turn % kScaleTurns == 0) scale = next_scale;
         mbarrier_wait(&tiles.empty[s], place.parity);
+        if (thread < kWarpSize) {
+          if (lane % kScaleTurns == turn % kScaleTurns) {
+            tiles.notes[s].w_scales[lane / kScaleTurns] = scale;
+          }
+          __syncwarp();  // before thread 0 arrives
+        }
         // Thread 0 announces the bytes that TMA brings, whole boxes, and starts the copies: both
         // halves of W, and in GEMM2 the rows of A that are used, in boxes of kSlab rows and kUnit.
         // BEGIN m10.produce
         if (thread == 0) {
-          tiles.notes[s] = {tile.x, tile.y, rows, {scales[0], scales[1]}};
+          tiles.notes[s].m = tile.x;
+          tiles.notes[s].n = tile.y;
+          tiles.notes[s].rows = rows;
           const int a_bytes = GEMM1 ? 0 : rows * BLOCK_K;
           mbarrier_arrive_expect_tx(&tiles.full[s], static_cast<int>(sizeof(tiles.w[0])) + a_bytes);
-          tma_load(tiles.w[s], w_map, k, w_rows[0], expert, &tiles.full[s]);
-          tma_load(tiles.w[s][kHalf], w_map, k, w_rows[1], expert, &tiles.full[s]);
+          tma_load(tiles.w[s], w_map, k, w_row(tile.y, 0), expert, &tiles.full[s]);
+          tma_load(tiles.w[s][kHalf], w_map, k, w_row(tile.y, 1), expert, &tiles.full[s]);
           for (int row = 0; !GEMM1 && row < rows;) {
             const bool is_slab = rows - row >= kSlab;
-            tma_load(tiles.a[s][row], is_slab ? a_slab_map : a_map, k,
-                     static_cast<int>(first_row) + row, &tiles.full[s]);
+            tma_load(tiles.a[s][row], is_slab ? a_slab_map : a_map, k, first_row + row,
+                     &tiles.full[s]);
             row += is_slab ? kSlab : kUnit;
           }
         }
         // END m10.produce
+        // Where this thread's chunks start, in codes from the start of x: 32 bits are enough. Asked
+        // for anew in each turn, registers being scarce.
+        uint32_t offsets[kGathered] = {};
+        unsigned valid = 0;
+        if (GEMM1) {
+#pragma unroll
+          for (int i = 0; i < kGathered; ++i) {
+            const int token = __shfl_sync(0xffffffffu, my_token, i, kGathered);
+            offsets[i] = static_cast<uint32_t>(max(token, 0)) * static_cast<uint32_t>(p.depth) +
+                         static_cast<uint32_t>(my_chunk * kChunk);
+            valid |= (token >= 0 ? 1u : 0u) << i;
+          }
+        }
         // GEMM1: codes k + 16 * my_chunk .. + 15 of the thread's rows, at chunk c ^ (row % 8);
         // padding arrives as zeros. Slabs of which no row is used aren't wanted.
         // BEGIN m10.gather
@@ -186,13 +218,39 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         // END m10.a_scales
         cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
-        if (thread == 0 && turn + 1 < turns) {
-          scales[0] = w_scale(0, turn + 1);
-          scales[1] = w_scale(1, turn + 1);
+        // What comes is asked for long before it is needed: a number from the counter by thread 0,
+        // then the tile, its tokens, its scales. (Of atomicAdd nvcc would make one for the warp,
+        // and wait for it at once.)
+        if (turn == 0 && thread == 0) claimed = atomicInc(p.next_tile, INT_MAX);
+        if (turn == min(2, turns - 1)) {
+          if (GEMM1) {
+            if (thread == 0) tiles.next_pid = step + static_cast<int>(claimed);
+            named_barrier_sync(kProducerBarrier, kWarpgroup);
+            next_pid = tiles.next_pid;
+          } else {
+            next_pid = step + static_cast<int>(__shfl_sync(0xffffffffu, claimed, 0));
+          }
+          if (next_pid < num_tiles) {
+            const int m = tile_of(next_pid).x;
+            next_expert = p.expert_ids[m];
+            next_rows = p.used_rows[m];
+            look_up(m);
+          }
         }
-        if (turn == min(2, turns - 1)) look_up(pid + step);  // long before it is needed
+        if (turn == min(turn / kScaleTurns * kScaleTurns + 6, turns - 1)) {
+          const int first_turn = (turn / kScaleTurns + 1) * kScaleTurns;
+          if (first_turn < turns) {
+            fetch_scales(expert, tile.y, first_turn);
+          } else if (next_pid < num_tiles) {
+            fetch_scales(next_expert, tile_of(next_pid).y, 0);
+          }
+        }
         place.advance();
       }
+      if (GEMM1) named_barrier_sync(kProducerBarrier, kWarpgroup);  // all have read next_pid
+      pid = next_pid;
+      expert = next_expert;
+      rows = next_rows;
     }
     mbarrier_wait(&tiles.empty[place.stage], place.parity);
     if (thread == 0) {
@@ -466,6 +524,7 @@ cudaError_t launch_gemm(
   p.used_rows = a.used_rows;
   p.h_scales = a.h_scales;
   p.y = static_cast<float*>(a.y);
+  p.next_tile = a.next_tile + (GEMM1 ? 0 : 1);
   p.rows = static_cast<int64_t>(a.rows);
   p.columns = GEMM1 ? s.intermediate_size : s.hidden_size;
   p.depth = GEMM1 ? s.hidden_size : s.intermediate_size;
