@@ -32,6 +32,7 @@ struct Arrays {
   float* h_scales;                  // [I/128, rows]
   void* y;                          // [rows, H] bf16 or float
   uint32_t* next_tile;              // [2] the counters of tiles of GEMM1 and GEMM2
+  int32_t* ready;                   // [rows / 128] reports of stored parts of a block's h
   size_t rows;                      // the capacity of align
   size_t align_bytes;
   size_t bytes;  // of all
@@ -70,6 +71,7 @@ inline Arrays arrays_of(void* workspace, const Sizes& s, bool out_fp32) {
   a.h_scales = parts.take<float>(a.rows * inner / kScaleBlock);
   a.y = parts.take<unsigned char>(a.rows * hidden * (out_fp32 ? sizeof(float) : 2));
   a.next_tile = parts.take<uint32_t>(2);
+  a.ready = parts.take<int32_t>(a.rows / kFp8BlockM);
   a.bytes = parts.bytes();
   return a;
 }
@@ -130,6 +132,7 @@ struct Problem {
   float* y;                               // GEMM2 with fp32 output
   int64_t rows;                           // the capacity
   uint32_t* next_tile;                    // the counter of tiles
+  int32_t* ready;                         // [rows / 128]
   int columns;                            // of the output
   int depth;                              // of the reduction
 };

@@ -30,6 +30,8 @@ namespace {
 
 __global__ void __launch_bounds__(BLOCK_M)
     sort_kernel(Arrays a, int num_ids, int top_k, int k_blocks) {
+  griddepcontrol_wait();
+  griddepcontrol_launch_dependents();
   const int row_in_block = static_cast<int>(threadIdx.x);
   const int64_t row = static_cast<int64_t>(blockIdx.x) * BLOCK_M + row_in_block;
   if (static_cast<int>(blockIdx.x) * BLOCK_M >= *a.num_tokens_post_padded) return;
@@ -45,6 +47,7 @@ __global__ void __launch_bounds__(BLOCK_M)
   // END m10.sort
   // The workspace is dirty, and in a replay it holds what the call before left.
   if (blockIdx.x == 0 && row_in_block < 2) a.next_tile[row_in_block] = 0;
+  if (row_in_block == 0) a.ready[blockIdx.x] = 0;
   // The scales of x in sorted order, a row for each scale block: the 128 scales that a turn of
   // GEMM1 needs then lie side by side. x_scales is [T, k_blocks], sorted_scales [k_blocks, rows].
   // BEGIN m10.sort_scales
@@ -87,7 +90,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     mbarrier_init_fence();
   }
   __syncthreads();
-  griddepcontrol_wait();
+  // GEMM1 waits for the end of sort. GEMM2 waits for the reports of GEMM1, whose blocks have
+  // waited: so it starts where GEMM1 leaves room.
+  if (GEMM1) griddepcontrol_wait();
   griddepcontrol_launch_dependents();
   const int num_pid_m = *p.num_tokens_post_padded / BLOCK_M;
   const int num_tiles = num_pid_m * num_pid_n;
@@ -149,6 +154,13 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int2 tile = tile_of(pid);
       const int first_row = tile.x * BLOCK_M;
       const int my_token = next_token;
+      // GEMM2 waits until all warps have reported the tile's rows of h, one for each column tile of
+      // GEMM1, which is a turn here. They were stored by TMA, and will be read by TMA.
+      if (!GEMM1) {
+        while (load_acquire(&p.ready[tile.x]) < turns * (rows / kUnit)) {
+        }
+        fence_proxy_async_global();
+      }
       unsigned claimed = 0;
       int next_pid = 0;
       int next_expert = 0;
@@ -274,6 +286,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   uint32_t held[kHeld];       // a finished tile, packed
   Note held_tile = {};
   bool pending = false;
+  int report = -1;  // m of a tile that is stored, or being stored, and not yet reported
   int next_buffer = 0;
 
   // Stores this warp's 16 rows of one slab of the held tile, 128 bytes each: all of GEMM1's codes,
@@ -293,6 +306,19 @@ __global__ void __launch_bounds__(kThreads, 1)
                 held_tile.m * BLOCK_M + warp_row);
       bulk_commit();
     }
+    report = held_tile.m;
+  };
+  // GEMM1: tells GEMM2 that this warp's rows of that tile lie in memory: codes, which TMA stored,
+  // and scales.
+  const auto report_tile = [&] {
+    if (!GEMM1 || report < 0) return;
+    __syncwarp();
+    if (lane == 0) {
+      bulk_wait<0>();
+      fence_proxy_async_global();
+      add_release(&p.ready[report], 1);
+    }
+    report = -1;
   };
   // GEMM1: held[j] has the codes of columns 8j + my_column and the next, of row my_row in the low
   // half and of the row 8 further on in the high half. They go to the slab two bytes at a time; 16
@@ -443,7 +469,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (;;) {
     mbarrier_wait(&tiles.full[place.stage], place.parity);
     const Note tile = tiles.notes[place.stage];
-    __syncwarp();  // all lanes have read it, before one hands the stage back
+    __syncwarp();   // all lanes have read it, before one hands the stage back
+    report_tile();  // stored in the turns of the tile before
     if (tile.m < 0) break;
     // Of a tile that uses 64 rows consumer 1 has none. It hands each stage back once it is full,
     // and stores what is pending.
@@ -473,6 +500,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   store_pending(0);
   store_pending(1);
+  report_tile();
   if (lane == 0) bulk_wait<0>();  // shared memory must live until it has been read
 }
 
@@ -525,6 +553,7 @@ cudaError_t launch_gemm(
   p.h_scales = a.h_scales;
   p.y = static_cast<float*>(a.y);
   p.next_tile = a.next_tile + (GEMM1 ? 0 : 1);
+  p.ready = a.ready;
   p.rows = static_cast<int64_t>(a.rows);
   p.columns = GEMM1 ? s.intermediate_size : s.hidden_size;
   p.depth = GEMM1 ? s.hidden_size : s.intermediate_size;
@@ -536,7 +565,9 @@ cudaError_t launch_gemm(
 }
 
 cudaError_t launch_sort(const Arrays& a, const Sizes& s, cudaStream_t stream) {
-  return launch(sort_kernel, dim3(static_cast<unsigned>(a.rows / BLOCK_M)), dim3(BLOCK_M), 0,
+  LaunchOptions after;
+  after.programmatic = true;
+  return launch(after, sort_kernel, dim3(static_cast<unsigned>(a.rows / BLOCK_M)), dim3(BLOCK_M), 0,
                 stream, a, s.num_tokens * s.top_k, s.top_k, s.hidden_size / kScaleBlock);
 }
 
