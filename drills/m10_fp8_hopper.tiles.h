@@ -26,11 +26,13 @@ struct Arrays {
   float* x_scales;                  // [T, H/128]
   int32_t* sorted_row;              // [T*K] the sorted row of a slot
   int32_t* sorted_token;            // [rows] the token of a sorted row, -1 for padding
-  int32_t* half_rows;               // [rows / 128] 64 or 128: a block's rows that are used
+  int32_t* used_rows;               // [rows / 128] a block's rows that are used, 16 to 128
   float* sorted_scales;             // [H/128, rows] of x, in sorted order
   __nv_fp8_e4m3* h_codes;           // [rows, I]
   float* h_scales;                  // [I/128, rows]
   void* y;                          // [rows, H] bf16 or float
+  uint32_t* next_tile;              // [2] the counters of tiles of GEMM1 and GEMM2
+  int32_t* ready;                   // [rows / 128] reports of stored parts of a block's h
   size_t rows;                      // the capacity of align
   size_t align_bytes;
   size_t bytes;  // of all
@@ -63,11 +65,13 @@ inline Arrays arrays_of(void* workspace, const Sizes& s, bool out_fp32) {
   a.x_scales = parts.take<float>(tokens * hidden / kScaleBlock);
   a.sorted_row = parts.take<int32_t>(ids);
   a.sorted_token = parts.take<int32_t>(a.rows);
-  a.half_rows = parts.take<int32_t>(a.rows / kFp8BlockM);
+  a.used_rows = parts.take<int32_t>(a.rows / kFp8BlockM);
   a.sorted_scales = parts.take<float>(a.rows * hidden / kScaleBlock);
   a.h_codes = parts.take<__nv_fp8_e4m3>(a.rows * inner);
   a.h_scales = parts.take<float>(a.rows * inner / kScaleBlock);
   a.y = parts.take<unsigned char>(a.rows * hidden * (out_fp32 ? sizeof(float) : 2));
+  a.next_tile = parts.take<uint32_t>(2);
+  a.ready = parts.take<int32_t>(a.rows / kFp8BlockM);
   a.bytes = parts.bytes();
   return a;
 }
@@ -86,18 +90,21 @@ inline constexpr int kWarpgroup = 128;
 inline constexpr int kThreads = 3 * kWarpgroup;
 inline constexpr int kConsumerWarps = 8;
 inline constexpr int kHalf = 128;  // rows of W in one bulk copy and under one scale
-inline constexpr int kSlab = 64;   // rows of one bulk store, of 128 bytes each
+inline constexpr int kSlab = 64;   // rows of one consumer warpgroup
+inline constexpr int kUnit = 16;   // rows of one warp and of one bulk store, of 128 bytes each
 inline constexpr int kChunk = 16;  // codes in 16 bytes
 inline constexpr int kChunksOfRow = BLOCK_K / kChunk;
-inline constexpr int kGathered = 8;   // rows of A whose chunks one producer thread copies
-inline constexpr int kHalfSums = 64;  // sums of a thread for one half
+inline constexpr int kGathered = 8;         // rows of A whose chunks one producer thread copies
+inline constexpr int kHalfSums = 64;        // sums of a thread for one half
+inline constexpr int kScaleTurns = 16;      // of W's scales that are fetched together
+inline constexpr int kProducerBarrier = 3;  // a named barrier, of GEMM1's producer
 
 // What a stage is about; it travels with the stage, for the consumers don't know the order of
 // tiles.
 struct Note {
   int m;  // of the tile, or -1 after the last one
   int n;
-  int rows;           // 64 or 128: of the tile's rows, which are used
+  int rows;           // of the tile's rows, which are used: a multiple of kUnit
   float w_scales[2];  // of the two halves of W in this stage
 };
 
@@ -107,6 +114,7 @@ struct SharedTiles {
   unsigned char slabs[2][2][kSlab][128];  // two for each consumer warpgroup
   float a_scales[STAGES][BLOCK_M];
   Note notes[STAGES];
+  int next_pid;  // from thread 0 of GEMM1's producer to its others
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 };
@@ -119,10 +127,12 @@ struct Problem {
   const float* w_scales;                  // [E, rows of w / 128, depth / 128]
   const int32_t* expert_ids;              // [rows / 128]
   const int32_t* num_tokens_post_padded;  // [1]
-  const int32_t* half_rows;               // [rows / 128]
+  const int32_t* used_rows;               // [rows / 128]
   float* h_scales;                        // GEMM1: [I/128, rows]
   float* y;                               // GEMM2 with fp32 output
   int64_t rows;                           // the capacity
+  uint32_t* next_tile;                    // the counter of tiles
+  int32_t* ready;                         // [rows / 128]
   int columns;                            // of the output
   int depth;                              // of the reduction
 };
@@ -193,7 +203,8 @@ __device__ inline void store_values(float* to, const float (&v)[kCombined]) {
 
 struct Maps {
   CUtensorMap w13, w2;  // boxes of kHalf rows of 128 codes
-  CUtensorMap h, y;     // boxes of kSlab rows of 128 bytes; y only where it is bf16
+  CUtensorMap h_slab;   // boxes of kSlab rows of 128 bytes
+  CUtensorMap h, y;     // boxes of kUnit such rows; y only where it is bf16
 };
 
 inline cudaError_t make_maps(Maps* maps,
@@ -212,13 +223,15 @@ inline cudaError_t make_maps(Maps* maps,
   if (status != cudaSuccess) return status;
   status = make_tensor_map(&maps->w2, bytes(w2), {inner, hidden, experts}, kHalf);
   if (status != cudaSuccess) return status;
-  status = make_tensor_map(&maps->h, bytes(a.h_codes), {inner, a.rows}, kSlab);
+  status = make_tensor_map(&maps->h_slab, bytes(a.h_codes), {inner, a.rows}, kSlab);
+  if (status != cudaSuccess) return status;
+  status = make_tensor_map(&maps->h, bytes(a.h_codes), {inner, a.rows}, kUnit);
   if (status != cudaSuccess) return status;
   if (out_fp32) {
     maps->y = maps->h;  // nobody uses it
     return cudaSuccess;
   }
-  return make_tensor_map(&maps->y, static_cast<const __nv_bfloat16*>(a.y), {hidden, a.rows}, kSlab);
+  return make_tensor_map(&maps->y, static_cast<const __nv_bfloat16*>(a.y), {hidden, a.rows}, kUnit);
 }
 
 }  // namespace moe::DRILL_SIDE::m10

@@ -30,25 +30,31 @@ namespace {
 
 __global__ void __launch_bounds__(BLOCK_M)
     sort_kernel(Arrays a, int num_ids, int top_k, int k_blocks) {
+  griddepcontrol_wait();
+  griddepcontrol_launch_dependents();
   const int row_in_block = static_cast<int>(threadIdx.x);
   const int64_t row = static_cast<int64_t>(blockIdx.x) * BLOCK_M + row_in_block;
   if (static_cast<int>(blockIdx.x) * BLOCK_M >= *a.num_tokens_post_padded) return;
   const int flat_id = a.sorted_token_ids[row];
   const bool is_real = flat_id < num_ids;
-  // Where combine finds the slot, which token the producer fetches (-1: none), and whether rows 64
-  // to 127 of the block hold anything at all (__syncthreads_or; for half_rows).
+  // Where combine finds the slot, which token the producer fetches (-1: none), and how many rows of
+  // the block are used, in whole units (__syncthreads_count: the real rows come first).
   // BEGIN m10.sort
   if (is_real) a.sorted_row[flat_id] = static_cast<int>(row);
   a.sorted_token[row] = is_real ? flat_id / top_k : -1;
-  const bool is_whole = __syncthreads_or(is_real && row_in_block >= kSlab) != 0;
-  if (row_in_block == 0) a.half_rows[blockIdx.x] = is_whole ? BLOCK_M : kSlab;
+  const int real_rows = __syncthreads_count(is_real);
+  if (row_in_block == 0) a.used_rows[blockIdx.x] = (real_rows + kUnit - 1) / kUnit * kUnit;
   // END m10.sort
+  // The workspace is dirty, and in a replay it holds what the call before left.
+  if (blockIdx.x == 0 && row_in_block < 2) a.next_tile[row_in_block] = 0;
+  if (row_in_block == 0) a.ready[blockIdx.x] = 0;
   // The scales of x in sorted order, a row for each scale block: the 128 scales that a turn of
   // GEMM1 needs then lie side by side. x_scales is [T, k_blocks], sorted_scales [k_blocks, rows].
   // BEGIN m10.sort_scales
   const int64_t token = is_real ? flat_id / top_k : 0;
+#pragma unroll 8
   for (int block = 0; block < k_blocks; ++block) {
-    const float scale = is_real ? a.x_scales[token * k_blocks + block] : 0.0f;
+    const float scale = is_real ? __ldg(&a.x_scales[token * k_blocks + block]) : 0.0f;
     a.sorted_scales[block * static_cast<int64_t>(a.rows) + row] = scale;
   }
   // END m10.sort_scales
@@ -59,8 +65,9 @@ __global__ void __launch_bounds__(BLOCK_M)
 template <Output OUTPUT>
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap w_map,
-                const __grid_constant__ CUtensorMap a_map,    // GEMM2
-                const __grid_constant__ CUtensorMap out_map,  // codes of h, or y in bf16
+                const __grid_constant__ CUtensorMap a_slab_map,  // GEMM2: boxes of kSlab rows
+                const __grid_constant__ CUtensorMap a_map,       // and of kUnit
+                const __grid_constant__ CUtensorMap out_map,     // codes of h, or y in bf16
                 Problem p) {
   constexpr bool GEMM1 = OUTPUT == Output::kCodes;
   constexpr int kColumns = GEMM1 ? kHalf : BLOCK_N;  // of the output, in one tile
@@ -69,7 +76,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   auto& tiles = *dynamic_shared<SharedTiles>();
   const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarpSize;
+  const int lane = static_cast<int>(threadIdx.x % kWarpSize);
   const int warpgroup = thread / kWarpgroup;
   const int turns = p.depth / BLOCK_K;
   const int w_blocks = GEMM1 ? 2 * p.columns / kHalf : p.columns / kHalf;  // rows of w_scales
@@ -83,7 +90,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     mbarrier_init_fence();
   }
   __syncthreads();
-  griddepcontrol_wait();
+  // GEMM1 waits for the end of sort. GEMM2 waits for the reports of GEMM1, whose blocks have
+  // waited: so it starts where GEMM1 leaves room.
+  if (GEMM1) griddepcontrol_wait();
   griddepcontrol_launch_dependents();
   const int num_pid_m = *p.num_tokens_post_padded / BLOCK_M;
   const int num_tiles = num_pid_m * num_pid_n;
@@ -98,95 +107,162 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int my_chunk = thread % kChunksOfRow;  // copies this chunk of rows my_row + 16 * i of A
     const int my_row = thread / kChunksOfRow;
     // Eight lanes copy the eight chunks of the same eight rows. Each looks one of their tokens up.
-    int my_token = -1;
-    const auto look_up = [&](int pid) {
-      if (!GEMM1 || pid >= num_tiles) return;
-      const int m = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n).x;
-      my_token = p.sorted_token[m * BLOCK_M + my_row + 16 * my_chunk];
+    int next_token = -1;
+    const auto look_up = [&](int m) {
+      if (GEMM1) next_token = p.sorted_token[m * BLOCK_M + my_row + 16 * my_chunk];
+    };
+    // The first row of W of half `side`: GEMM1's second half is `up`, I rows further on.
+    const auto w_row = [&](int n, int side) {
+      // BEGIN m10.halves
+      return n * kColumns + side * (GEMM1 ? p.columns : kHalf);
+      // END m10.halves
+    };
+    // The scale of half `side` of W in a turn, from w_scales [E, w_blocks, turns]. GEMM2's second
+    // half may lie behind the last row of W, where any scale will do: but read inside the array.
+    const auto w_scale = [&](int expert, int n, int side, int turn) {
+      // BEGIN m10.w_scale
+      const int64_t block = min(w_row(n, side) / kHalf, w_blocks - 1);
+      return p.w_scales[(static_cast<int64_t>(expert) * w_blocks + block) * turns + turn];
+      // STUB: return p.w_scales[expert + n + side + turn - turn];
+      // END m10.w_scale
+    };
+    // Half of warp 0 has the scales of one half of W for 16 turns, and fetches the next 16
+    // meanwhile.
+    float scale = 0.0f;
+    float next_scale = 0.0f;
+    const auto fetch_scales = [&](int expert, int n, int first_turn) {
+      const int turn = first_turn + lane % kScaleTurns;
+      if (thread < kWarpSize && turn < turns) {
+        next_scale = w_scale(expert, n, lane / kScaleTurns, turn);
+      }
     };
 
-    look_up(static_cast<int>(blockIdx.x));
-    for (int pid = static_cast<int>(blockIdx.x); pid < num_tiles; pid += step) {
-      const int2 tile = ordered_tile<GROUP_M>(pid, num_pid_m, num_pid_n);
-      const int expert = p.expert_ids[tile.x];
-      const int rows = p.half_rows[tile.x];
-      const int64_t first_row = static_cast<int64_t>(tile.x) * BLOCK_M;
-      // Where this thread's chunks start, in codes from the start of x: 32 bits are enough.
-      uint32_t offsets[kGathered] = {};
-      unsigned valid = 0;
-      if (GEMM1) {
-#pragma unroll
-        for (int i = 0; i < kGathered; ++i) {
-          const int token = __shfl_sync(0xffffffffu, my_token, i, kGathered);
-          offsets[i] = static_cast<uint32_t>(max(token, 0)) * static_cast<uint32_t>(p.depth) +
-                       static_cast<uint32_t>(my_chunk * kChunk);
-          valid |= (token >= 0 ? 1u : 0u) << i;
+    int pid = static_cast<int>(blockIdx.x);
+    int expert = 0;
+    int rows = 0;
+    const auto tile_of = [&](int number) {
+      return ordered_tile<GROUP_M>(number, num_pid_m, num_pid_n);
+    };
+    if (pid < num_tiles) {
+      const int2 first = tile_of(pid);
+      expert = p.expert_ids[first.x];
+      rows = p.used_rows[first.x];
+      look_up(first.x);
+      fetch_scales(expert, first.y, 0);
+    }
+    while (pid < num_tiles) {
+      const int2 tile = tile_of(pid);
+      const int first_row = tile.x * BLOCK_M;
+      const int my_token = next_token;
+      // GEMM2 waits until all warps have reported the tile's rows of h, one for each column tile of
+      // GEMM1, which is a turn here. They were stored by TMA, and will be read by TMA.
+      if (!GEMM1) {
+        while (load_acquire(&p.ready[tile.x]) < turns * (rows / kUnit)) {
         }
+        fence_proxy_async_global();
       }
-      // The first rows of W of the two halves: GEMM1's second half is `up`, I rows further on.
-      // BEGIN m10.halves
-      const int w_rows[2] = {tile.y * kColumns, tile.y * kColumns + (GEMM1 ? p.columns : kHalf)};
-      // END m10.halves
-      // The scale of half `side` of W in a turn, from w_scales [E, w_blocks, turns]. GEMM2's second
-      // half may lie behind the last row of W, where any scale will do: but read inside the array.
-      const auto w_scale = [&](int side, int turn) {
-        // BEGIN m10.w_scale
-        const int64_t block = min(w_rows[side] / kHalf, w_blocks - 1);
-        return p.w_scales[(static_cast<int64_t>(expert) * w_blocks + block) * turns + turn];
-        // STUB: return p.w_scales[side + turn - turn];
-        // END m10.w_scale
-      };
-      float scales[2] = {};  // of the coming turn: fetched one turn ahead
-      if (thread == 0) {
-        scales[0] = w_scale(0, 0);
-        scales[1] = w_scale(1, 0);
-      }
+      unsigned claimed = 0;
+      int next_pid = 0;
+      int next_expert = 0;
+      int next_rows = 0;
       for (int turn = 0; turn < turns; ++turn) {
         const int s = place.stage;
         const int k = turn * BLOCK_K;
+        if (turn % kScaleTurns == 0) scale = next_scale;
         mbarrier_wait(&tiles.empty[s], place.parity);
+        if (thread < kWarpSize) {
+          if (lane % kScaleTurns == turn % kScaleTurns) {
+            tiles.notes[s].w_scales[lane / kScaleTurns] = scale;
+          }
+          __syncwarp();  // before thread 0 arrives
+        }
         // Thread 0 announces the bytes that TMA brings, whole boxes, and starts the copies: both
-        // halves of W, and in GEMM2 as many boxes of kSlab rows of A as are used.
+        // halves of W, and in GEMM2 the rows of A that are used, in boxes of kSlab rows and kUnit.
         // BEGIN m10.produce
         if (thread == 0) {
-          tiles.notes[s] = {tile.x, tile.y, rows, {scales[0], scales[1]}};
+          tiles.notes[s].m = tile.x;
+          tiles.notes[s].n = tile.y;
+          tiles.notes[s].rows = rows;
           const int a_bytes = GEMM1 ? 0 : rows * BLOCK_K;
           mbarrier_arrive_expect_tx(&tiles.full[s], static_cast<int>(sizeof(tiles.w[0])) + a_bytes);
-          tma_load(tiles.w[s], w_map, k, w_rows[0], expert, &tiles.full[s]);
-          tma_load(tiles.w[s][kHalf], w_map, k, w_rows[1], expert, &tiles.full[s]);
-          for (int row = 0; !GEMM1 && row < rows; row += kSlab) {
-            tma_load(tiles.a[s][row], a_map, k, static_cast<int>(first_row) + row, &tiles.full[s]);
+          tma_load(tiles.w[s], w_map, k, w_row(tile.y, 0), expert, &tiles.full[s]);
+          tma_load(tiles.w[s][kHalf], w_map, k, w_row(tile.y, 1), expert, &tiles.full[s]);
+          for (int row = 0; !GEMM1 && row < rows;) {
+            const bool is_slab = rows - row >= kSlab;
+            tma_load(tiles.a[s][row], is_slab ? a_slab_map : a_map, k, first_row + row,
+                     &tiles.full[s]);
+            row += is_slab ? kSlab : kUnit;
           }
         }
         // END m10.produce
+        // Where this thread's chunks start, in codes from the start of x: 32 bits are enough. Asked
+        // for anew in each turn, registers being scarce.
+        uint32_t offsets[kGathered] = {};
+        unsigned valid = 0;
+        if (GEMM1) {
+#pragma unroll
+          for (int i = 0; i < kGathered; ++i) {
+            const int token = __shfl_sync(0xffffffffu, my_token, i, kGathered);
+            offsets[i] = static_cast<uint32_t>(max(token, 0)) * static_cast<uint32_t>(p.depth) +
+                         static_cast<uint32_t>(my_chunk * kChunk);
+            valid |= (token >= 0 ? 1u : 0u) << i;
+          }
+        }
         // GEMM1: codes k + 16 * my_chunk .. + 15 of the thread's rows, at chunk c ^ (row % 8);
-        // padding arrives as zeros. Of a block that uses 64 rows only those are wanted.
+        // padding arrives as zeros. Slabs of which no row is used aren't wanted.
         // BEGIN m10.gather
         if (GEMM1) {
           unsigned char* target = &tiles.a[s][my_row][(my_chunk ^ my_row % 8) * kChunk];
 #pragma unroll
           for (int i = 0; i < kGathered; ++i) {
-            if (16 * i >= rows) break;
+            if (i >= kGathered / 2 && rows <= kSlab) break;
             cp_async16(target + i * 16 * BLOCK_K, p.x_codes + offsets[i] + k,
                        (valid >> i & 1) != 0);
           }
         }
         // END m10.gather
-        // The scales of the rows of A that are used, four by each thread, by cp.async.
+        // The scales of the rows of A that are used, four by each thread, by cp.async. The others
+        // become zeros.
         // BEGIN m10.a_scales
-        if (thread < rows / 4) {
+        if (thread < BLOCK_M / 4) {
           cp_async16(&tiles.a_scales[s][4 * thread],
-                     p.a_scales + turn * p.rows + first_row + 4 * thread);
+                     p.a_scales + turn * p.rows + first_row + 4 * thread, 4 * thread < rows);
         }
         // END m10.a_scales
         cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
-        if (thread == 0 && turn + 1 < turns) {
-          scales[0] = w_scale(0, turn + 1);
-          scales[1] = w_scale(1, turn + 1);
+        // What comes is asked for long before it is needed: a number from the counter by thread 0,
+        // then the tile, its tokens, its scales. (Of atomicAdd nvcc would make one for the warp,
+        // and wait for it at once.)
+        if (turn == 0 && thread == 0) claimed = atomicInc(p.next_tile, INT_MAX);
+        if (turn == min(2, turns - 1)) {
+          if (GEMM1) {
+            if (thread == 0) tiles.next_pid = step + static_cast<int>(claimed);
+            named_barrier_sync(kProducerBarrier, kWarpgroup);
+            next_pid = tiles.next_pid;
+          } else {
+            next_pid = step + static_cast<int>(__shfl_sync(0xffffffffu, claimed, 0));
+          }
+          if (next_pid < num_tiles) {
+            const int m = tile_of(next_pid).x;
+            next_expert = p.expert_ids[m];
+            next_rows = p.used_rows[m];
+            look_up(m);
+          }
         }
-        if (turn == min(2, turns - 1)) look_up(pid + step);  // long before it is needed
+        if (turn == min(turn / kScaleTurns * kScaleTurns + 6, turns - 1)) {
+          const int first_turn = (turn / kScaleTurns + 1) * kScaleTurns;
+          if (first_turn < turns) {
+            fetch_scales(expert, tile.y, first_turn);
+          } else if (next_pid < num_tiles) {
+            fetch_scales(next_expert, tile_of(next_pid).y, 0);
+          }
+        }
         place.advance();
       }
+      if (GEMM1) named_barrier_sync(kProducerBarrier, kWarpgroup);  // all have read next_pid
+      pid = next_pid;
+      expert = next_expert;
+      rows = next_rows;
     }
     mbarrier_wait(&tiles.empty[place.stage], place.parity);
     if (thread == 0) {
@@ -203,31 +279,46 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = thread / kWarpSize % 4;
   const int my_row = consumer * kSlab + warp * 16 + lane / 4;  // of the tile, and the one 8 further
   const int my_column = lane % 4 * 2;                          // of each eight, and the next
-  const int barrier = 1 + consumer;                            // of the threads of this warpgroup
-  const bool storer = thread % kWarpgroup == 0;
+  const int warp_row = consumer * kSlab + warp * kUnit;        // of the tile: the warp's first
   RingPlace<STAGES> place;
   float sums[2 * kHalfSums];  // sums[64 * side + 4j + 2r + e]: row my_row + 8r, column 8j +
                               // my_column + e
   uint32_t held[kHeld];       // a finished tile, packed
   Note held_tile = {};
   bool pending = false;
+  int report = -1;  // m of a tile that is stored, or being stored, and not yet reported
   int next_buffer = 0;
 
-  // Stores one slab of the held tile, 64 rows of 128 bytes: all of GEMM1's codes, or columns 64 *
-  // slab .. + 63 of y. `fill` writes this thread's part.
+  // Stores this warp's 16 rows of one slab of the held tile, 128 bytes each: all of GEMM1's codes,
+  // or columns 64 * slab .. + 63 of y. `fill` writes this thread's part. Rows that are not used
+  // stay as they are.
   const auto store_slab = [&](int slab, auto fill) {
+    if (warp_row >= held_tile.rows) return;
     unsigned char(&buffer)[kSlab][128] = tiles.slabs[consumer][next_buffer];
     next_buffer ^= 1;
-    if (storer) bulk_wait_read<1>();
-    named_barrier_sync(barrier, kWarpgroup);
+    if (lane == 0) bulk_wait_read<1>();
+    __syncwarp();
     fill(buffer);
     fence_proxy_async();
-    named_barrier_sync(barrier, kWarpgroup);
-    if (storer) {
-      tma_store(out_map, buffer, held_tile.n * kColumns + slab * 64,
-                held_tile.m * BLOCK_M + consumer * kSlab);
+    __syncwarp();
+    if (lane == 0) {
+      tma_store(out_map, buffer[warp * kUnit], held_tile.n * kColumns + slab * 64,
+                held_tile.m * BLOCK_M + warp_row);
       bulk_commit();
     }
+    report = held_tile.m;
+  };
+  // GEMM1: tells GEMM2 that this warp's rows of that tile lie in memory: codes, which TMA stored,
+  // and scales.
+  const auto report_tile = [&] {
+    if (!GEMM1 || report < 0) return;
+    __syncwarp();
+    if (lane == 0) {
+      bulk_wait<0>();
+      fence_proxy_async_global();
+      add_release(&p.ready[report], 1);
+    }
+    report = -1;
   };
   // GEMM1: held[j] has the codes of columns 8j + my_column and the next, of row my_row in the low
   // half and of the row 8 further on in the high half. They go to the slab two bytes at a time; 16
@@ -378,7 +469,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (;;) {
     mbarrier_wait(&tiles.full[place.stage], place.parity);
     const Note tile = tiles.notes[place.stage];
-    __syncwarp();  // all lanes have read it, before one hands the stage back
+    __syncwarp();   // all lanes have read it, before one hands the stage back
+    report_tile();  // stored in the turns of the tile before
     if (tile.m < 0) break;
     // Of a tile that uses 64 rows consumer 1 has none. It hands each stage back once it is full,
     // and stores what is pending.
@@ -408,7 +500,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   store_pending(0);
   store_pending(1);
-  if (storer) bulk_wait<0>();  // shared memory must live until it has been read
+  report_tile();
+  if (lane == 0) bulk_wait<0>();  // shared memory must live until it has been read
 }
 
 // ---- The sum over the slots of a token.
@@ -456,21 +549,25 @@ cudaError_t launch_gemm(
   p.w_scales = w_scales;
   p.expert_ids = a.expert_ids;
   p.num_tokens_post_padded = a.num_tokens_post_padded;
-  p.half_rows = a.half_rows;
+  p.used_rows = a.used_rows;
   p.h_scales = a.h_scales;
   p.y = static_cast<float*>(a.y);
+  p.next_tile = a.next_tile + (GEMM1 ? 0 : 1);
+  p.ready = a.ready;
   p.rows = static_cast<int64_t>(a.rows);
   p.columns = GEMM1 ? s.intermediate_size : s.hidden_size;
   p.depth = GEMM1 ? s.hidden_size : s.intermediate_size;
   LaunchOptions after;
   after.programmatic = true;
   return launch(after, gemm_kernel<OUTPUT>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                sizeof(SharedTiles), stream, GEMM1 ? maps.w13 : maps.w2, maps.h,
+                sizeof(SharedTiles), stream, GEMM1 ? maps.w13 : maps.w2, maps.h_slab, maps.h,
                 GEMM1 ? maps.h : maps.y, p);
 }
 
 cudaError_t launch_sort(const Arrays& a, const Sizes& s, cudaStream_t stream) {
-  return launch(sort_kernel, dim3(static_cast<unsigned>(a.rows / BLOCK_M)), dim3(BLOCK_M), 0,
+  LaunchOptions after;
+  after.programmatic = true;
+  return launch(after, sort_kernel, dim3(static_cast<unsigned>(a.rows / BLOCK_M)), dim3(BLOCK_M), 0,
                 stream, a, s.num_tokens * s.top_k, s.top_k, s.hidden_size / kScaleBlock);
 }
 

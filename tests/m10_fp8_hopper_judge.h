@@ -23,7 +23,8 @@ inline judge::Gates gates_of(const Fp8LayerCase& c) {
 }
 
 // Takes the other value of open codes, the best first, as long as that brings a token's outputs
-// closer. `rest` is what they are off by.
+// closer. `rest` is what they are off by. Codes of the same worth are taken in one turn, each if it
+// is still worth it then: a wide layer has thousands.
 inline void take_open_codes(const std::vector<const oracle::OpenCode*>& codes,
                             std::vector<double>& rest) {
   const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
@@ -36,16 +37,19 @@ inline void take_open_codes(const std::vector<const oracle::OpenCode*>& codes,
   std::vector<double> squares;
   for (const auto* code : codes) squares.push_back(product(code->change, code->change));
   std::vector<double> sign(codes.size(), 1.0);  // -1: taken, and may be given back
+  const auto gain = [&](size_t i) {
+    return 2.0 * sign[i] * product(codes[i]->change, rest) - squares[i];
+  };
+  std::vector<double> gains(codes.size());
   for (size_t turn = 0; turn < 2 * codes.size(); ++turn) {
-    double best = 0.0;
-    size_t chosen = 0;
-    for (size_t i = 0; i < codes.size(); ++i) {
-      const double gain = 2.0 * sign[i] * product(codes[i]->change, rest) - squares[i];
-      if (gain > best) best = gain, chosen = i;
-    }
+    for (size_t i = 0; i < codes.size(); ++i) gains[i] = gain(i);
+    const double best = *std::max_element(gains.begin(), gains.end());
     if (!(best > 0.0)) return;
-    for (size_t d = 0; d < rest.size(); ++d) rest[d] -= sign[chosen] * codes[chosen]->change[d];
-    sign[chosen] = -sign[chosen];
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (!(gains[i] >= best / 2) || !(gain(i) >= best / 2)) continue;
+      for (size_t d = 0; d < rest.size(); ++d) rest[d] -= sign[i] * codes[i]->change[d];
+      sign[i] = -sign[i];
+    }
   }
 }
 

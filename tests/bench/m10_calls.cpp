@@ -1,77 +1,43 @@
 // What is timed for m10_fp8_hopper: its layer.
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include <map>
+#include <memory>
 
-#include "../judge/fp8.h"
-#include "../runner/generated.h"
 #include "generated_data.h"
+#include "in_threads.h"
+#include "m10_tokens.h"
 
 namespace moe::bench {
 namespace {
 
+using judge::Bytes;
+using oracle::Fp8LayerReference;
 using protocol::Fill;
 
-constexpr uint64_t kSeedScales = 21;
 constexpr uint64_t kBlock = 128;
 
-// A row of codes times the scales of its blocks.
-using Row = std::vector<double>;
-
-// x or h as the layer sees it: quantised by m5's rules.
-Row quantized(const Row& values) {
-  Row result;
-  for (size_t first = 0; first < values.size(); first += kBlock) {
-    double amax = 0.0;
-    for (size_t i = first; i < first + kBlock; ++i) amax = std::max(amax, std::fabs(values[i]));
-    const auto scale = static_cast<double>(std::fmax(static_cast<float>(amax), 1e-10f) / 448.0f);
-    for (size_t i = first; i < first + kBlock; ++i) {
-      result.push_back(judge::from_e4m3(judge::to_e4m3(values[i] / scale)) * scale);
-    }
-  }
-  return result;
-}
-
-std::array<double, 256> decoded_codes() {
-  std::array<double, 256> values{};
-  for (size_t i = 0; i < 256; ++i) values[i] = judge::from_e4m3(static_cast<judge::Fp8>(i));
-  return values;
-}
-
-// A matrix of weights [E, n, depth], generated.
-struct Weights {
-  uint64_t seed;
-  uint64_t seed_scales;
-  uint64_t n;
-  uint64_t depth;
-  float scale;
-
-  TimedBuffer codes(uint64_t experts) const {
-    return generated(Fill::kGeneratedE4m3, experts * n * depth, seed, 0);
-  }
-  TimedBuffer scales(uint64_t experts) const {
-    return generated(Fill::kGeneratedFloat, experts * (n / kBlock) * (depth / kBlock), seed_scales,
-                     scale);
-  }
-  Row times(const Row& a, int expert) const {
-    static const std::array<double, 256> values = decoded_codes();
-    Row out;
-    const uint64_t first_row = static_cast<uint64_t>(expert) * n;
-    for (uint64_t row = first_row; row < first_row + n; ++row) {
-      double total = 0.0;
-      for (uint64_t block = 0; block < depth / kBlock; ++block) {
-        double sum = 0.0;
-        for (uint64_t d = block * kBlock; d < (block + 1) * kBlock; ++d) {
-          sum += a[d] * values[generated_e4m3(seed, row * depth + d)];
+// The references are computed once, after the first answer, and each output is judged once: sides
+// and rounds repeat them.
+auto judge_of(const Shape& s, std::vector<int32_t> topk_ids, const std::vector<int64_t>& tokens) {
+  struct Known {
+    std::vector<Fp8LayerReference> references;
+    std::map<std::vector<Bytes>, judge::Verdict> verdicts;
+  };
+  const auto known = std::make_shared<Known>();
+  return [=](const std::vector<Bytes>& samples) {
+    if (known->references.empty()) {
+      known->references.resize(tokens.size());
+      in_threads(static_cast<int>(tokens.size()), [&](int begin, int end) {
+        for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+          known->references[i] =
+              oracle::fp8_layer_reference(problem_of_token(s, topk_ids, tokens[i]));
         }
-        const uint64_t at = row / kBlock * (depth / kBlock) + block;
-        total += sum * static_cast<double>(generated_value(seed_scales, at, scale));
-      }
-      out.push_back(total);
+      });
     }
-    return out;
-  }
-};
+    const auto [place, is_new] = known->verdicts.try_emplace(samples);
+    if (is_new) place->second = judge_tokens(known->references, samples);
+    return place->second;
+  };
+}
 
 }  // namespace
 
@@ -81,8 +47,13 @@ std::vector<TimedCall> calls_of_m10(const Shape& s, const AskValue& ask) {
   const auto experts = static_cast<uint64_t>(s.num_experts);
   const auto hidden = static_cast<uint64_t>(s.hidden_size);
   const auto inter = static_cast<uint64_t>(s.intermediate_size);
-  const Weights w13 = {kSeedW13, kSeedScales, 2 * inter, hidden, w_scale(s.hidden_size)};
-  const Weights w2 = {kSeedW2, kSeedScales + 1, hidden, inter, w_scale(s.intermediate_size)};
+  const auto codes = [&](uint64_t n, uint64_t depth, uint64_t seed) {
+    return generated(Fill::kGeneratedE4m3, experts * n * depth, seed, 0);
+  };
+  const auto scales = [&](uint64_t n, uint64_t depth, uint64_t seed) {
+    return generated(Fill::kGeneratedFloat, experts * (n / kBlock) * (depth / kBlock), seed,
+                     w_scale(static_cast<int>(depth)));
+  };
   TimedCall call;
   call.what = "layer";
   call.fp8 = true;
@@ -99,35 +70,15 @@ std::vector<TimedCall> calls_of_m10(const Shape& s, const AskValue& ask) {
   call.buffers = {uninitialised(2 * tokens * hidden),
                   generated(Fill::kGeneratedBf16, tokens * hidden, kSeedX, x_scale()),
                   image(logits_of(s)),
-                  w13.codes(experts),
-                  w13.scales(experts),
-                  w2.codes(experts),
-                  w2.scales(experts),
+                  codes(2 * inter, hidden, kSeedW13),
+                  scales(2 * inter, hidden, kSeedW13Scales),
+                  codes(hidden, inter, kSeedW2),
+                  scales(hidden, inter, kSeedW2Scales),
                   uninitialised(static_cast<uint64_t>(bytes))};
   std::vector<int64_t> rows = sampled_rows(s.num_tokens);
   rows.erase(rows.begin(), rows.end() - 2);  // a token costs K experts
   sample_rows(call, 0, rows, s.hidden_size);
-  judge::Gates gates;  // a value of h on a boundary between codes may have either
-  gates.total = 2e-2;
-  gates.row = 3e-2;
-  gates.element = 8e-2;
-  call.judge = judge_rows(rows, s.hidden_size, gates, [=, routing = r.routing](int64_t token) {
-    Row out(hidden, 0.0);
-    const Row x =
-        quantized(generated_row(kSeedX, static_cast<uint64_t>(token), s.hidden_size, x_scale()));
-    for (int slot = 0; slot < s.top_k; ++slot) {
-      const auto flat_id = static_cast<size_t>(token * s.top_k + slot);
-      const int expert = routing.topk_ids[flat_id];
-      const Row gate_up = w13.times(x, expert);
-      Row h;
-      for (size_t i = 0; i < inter; ++i) {
-        h.push_back(gate_up[i] / (1.0 + std::exp(-gate_up[i])) * gate_up[inter + i]);
-      }
-      const Row y = w2.times(quantized(h), expert);
-      for (size_t i = 0; i < y.size(); ++i) out[i] += routing.topk_weights[flat_id] * y[i];
-    }
-    return out;
-  });
+  call.judge = judge_of(s, r.routing.topk_ids, rows);
   return {call};
 }
 
