@@ -51,29 +51,45 @@ int least_sectors(const WarpRequest& request) {
   return static_cast<int>((bytes + kSectorBytes - 1) / kSectorBytes);
 }
 
+namespace {
+
+// Words that the lanes first .. first + num - 1 want of the bank that they want most of.
+int passes_of(const WarpRequest& request, int first, int num) {
+  constexpr std::size_t kMostWords = kLanesOfWarp * 4;
+  std::array<std::array<std::uintptr_t, kMostWords>, kBanks> words{};
+  std::array<int, kBanks> count{};
+  for (int lane = first; lane < first + num; ++lane) {
+    if (!takes_part(request, lane)) continue;
+    const std::uintptr_t start = request.address[static_cast<std::size_t>(lane)];
+    for (std::uintptr_t word = start / kBankBytes; word <= (start + request.bytes - 1) / kBankBytes;
+         ++word) {
+      const std::size_t bank = word % kBanks;
+      auto& known = words[bank];
+      auto* end = known.data() + count[bank];
+      if (std::find(known.data(), end, word) != end) continue;
+      known[static_cast<std::size_t>(count[bank]++)] = word;
+    }
+  }
+  return *std::max_element(count.begin(), count.end());
+}
+
+}  // namespace
+
 BankPasses count_bank_passes(const WarpRequest& request) {
   const int lanes_each = request.bytes > 8 ? 8 : request.bytes > 4 ? 16 : kLanesOfWarp;
   BankPasses result;
   for (int first = 0; first < kLanesOfWarp; first += lanes_each) {
-    std::array<std::array<std::uintptr_t, kLanesOfWarp>, kBanks> words{};
-    std::array<int, kBanks> count{};
-    for (int lane = first; lane < first + lanes_each; ++lane) {
-      if (!takes_part(request, lane)) continue;
-      const std::uintptr_t start = request.address[static_cast<std::size_t>(lane)];
-      for (std::uintptr_t word = start / kBankBytes;
-           word <= (start + request.bytes - 1) / kBankBytes; ++word) {
-        const std::size_t bank = word % kBanks;
-        auto& known = words[bank];
-        auto* end = known.data() + count[bank];
-        if (std::find(known.data(), end, word) != end) continue;
-        if (count[bank] < kLanesOfWarp) known[static_cast<std::size_t>(count[bank]++)] = word;
-      }
-    }
-    const int passes = *std::max_element(count.begin(), count.end());
+    const int passes = passes_of(request, first, lanes_each);
     result.passes += passes;
     result.least += passes > 0 ? 1 : 0;
   }
   return result;
+}
+
+BankPasses count_copy_passes(const WarpRequest& request) {
+  constexpr int kBytesOfPass = kBanks * static_cast<int>(kBankBytes);
+  const int bytes = request.num_lanes() * static_cast<int>(request.bytes);
+  return {passes_of(request, 0, kLanesOfWarp), (bytes + kBytesOfPass - 1) / kBytesOfPass};
 }
 
 void CacheModel::use(std::uintptr_t sector, bool writes) {

@@ -129,7 +129,8 @@ void CostWatch::count_request(std::size_t number, const WarpRequest& request) {
   Line& line = kernels_.back().lines[number];
   ++line.requests;
   if (line.space == Space::kShared) {
-    const BankPasses banks = count_bank_passes(request);
+    const BankPasses banks =
+        line.via == Via::kCpAsync ? count_copy_passes(request) : count_bank_passes(request);
     line.units += static_cast<std::uint64_t>(banks.passes);
     line.least += static_cast<std::uint64_t>(banks.least);
     return;

@@ -56,6 +56,7 @@ struct Counted {
 };
 
 struct Measured {
+  std::string counters;  // of each kind of global access, as ncu has them
   double sectors_per_request = 0;
   double conflicts = 0;
   double l2_bytes = 0;
@@ -149,7 +150,15 @@ Measured measure_on_gpu(const Course& course, const Stage& stage, const Kernel& 
            values["sm__sass_l1tex_t_" + std::string(what) +
                   "_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"];
   };
-  return {sum("sectors") / std::max(1.0, sum("requests")),
+  std::string counters;
+  for (const auto& [name, value] : values) {
+    const auto of = name.find("_mem_global_op_");
+    if (of == std::string::npos || name.find("_t_") == std::string::npos) continue;
+    const bool sectors = name.find("_t_sectors_") != std::string::npos;
+    counters += " " + name.substr(of + 15, name.rfind('.') - of - 15) +
+                (sectors ? " sectors " : " requests ") + std::to_string(std::llround(value)) + ",";
+  }
+  return {counters, sum("sectors") / std::max(1.0, sum("requests")),
           values["l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"], values["lts__t_bytes.sum"],
           values["dram__bytes_read.sum"] + values["dram__bytes_write.sum"]};
 }
@@ -232,6 +241,7 @@ int compare(const Course& course, const std::filesystem::path& file) {
   const std::vector<Counted> cards = read_cards(course, file);
   bool all_near = true;
   BytesOfStages bytes;
+  std::string counters;
   std::printf(
       "| stage | kernel | sectors a request: card | ncu | bank conflicts: card | ncu | "
       "KB in DRAM: card | KB at L2: ncu | KB in DRAM: ncu |\n|%s\n",
@@ -244,11 +254,13 @@ int compare(const Course& course, const std::filesystem::path& file) {
                 kernel.name, card.sectors_per_request, gpu.sectors_per_request, card.conflicts,
                 gpu.conflicts, card.dram_bytes / 1e3, gpu.l2_bytes / 1e3, gpu.dram_bytes / 1e3);
     std::fflush(stdout);
+    counters += key_of(kernel) + ":" + gpu.counters + "\n";
     all_near = all_near && near(card.sectors_per_request, gpu.sectors_per_request) &&
                near(card.conflicts, gpu.conflicts);
     bytes[kernel.stage].emplace_back(card.dram_bytes, gpu.dram_bytes);
   }
   all_near = ordered_alike(bytes) && all_near;
+  std::printf("%s", counters.c_str());
   std::printf("%s\n", all_near ? "within 10 %" : "NOT within 10 %");
   return all_near ? 0 : 1;
 }

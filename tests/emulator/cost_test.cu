@@ -130,6 +130,29 @@ TEST_F(CostTest, WiderOnesGoByHalvesAndQuarters) {
   }
 }
 
+// Four lanes copy a row of 64 bytes.
+__global__ void copy_rows(const uint4* from, int pitch) {
+  auto* shared = moe::dynamic_shared<unsigned char>();
+  const unsigned place = threadIdx.x / 4 * static_cast<unsigned>(pitch) + threadIdx.x % 4 * 16;
+  moe::cp_async16(shared + place, from + threadIdx.x);
+  moe::cp_async_commit();
+  moe::cp_async_wait<0>();
+}
+
+// Not by quarters: of two rows of 80 bytes parts lie in the same banks, of all eight no more than
+// four words in any.
+TEST_F(CostTest, CpAsyncWritesAsTheBytesCome) {
+  for (const SharedPattern pattern : {SharedPattern{64, 4}, {80, 4}, {128, 8}, {256, 8}}) {
+    lines_of([&] {
+      DeviceArray<uint4> from(32);
+      EXPECT_EQ(moe::launch(copy_rows, 1, 32, 8 * 256, nullptr, from.get(), pattern.stride),
+                cudaSuccess);
+    });
+    EXPECT_EQ(line(Space::kShared, true).units, pattern.passes) << "pitch " << pattern.stride;
+    EXPECT_EQ(line(Space::kShared, true).least, 4u);
+  }
+}
+
 __global__ void load_matrices(std::uint32_t* to, int pitch) {
   auto* shared = moe::dynamic_shared<unsigned char>();
   std::uint32_t registers[4];
