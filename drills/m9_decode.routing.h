@@ -30,6 +30,7 @@ struct Arrays {
   int32_t* flat_ids;    // [T*K] by expert, in a run by token
   float* topk_weights;  // [T*K]
   __nv_bfloat16* h;     // [T*K, I]
+  int32_t* ready;       // [min(E, T*K)] of each run: reports of finished parts of its rows of h
   float* y;             // [splits, T*K, H], T > 4 only
   size_t bytes;
 };
@@ -72,6 +73,7 @@ inline Arrays arrays_of(void* workspace, const Sizes& s) {
   a.flat_ids = parts.take<int32_t>(ids);
   a.topk_weights = parts.take<float>(ids);
   a.h = parts.take<__nv_bfloat16>(ids * static_cast<size_t>(s.intermediate_size));
+  a.ready = parts.take<int32_t>(ids < experts ? ids : experts);
   a.y = parts.take<float>(static_cast<size_t>(splits_of(s)) * ids *
                           static_cast<size_t>(s.hidden_size));
   a.bytes = parts.bytes();
@@ -125,6 +127,9 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
   for (int e = thread; e < kMaxExperts; e += kRouteThreads) shared.chosen_by[e] = 0;
   // A place that is never written, while blanks are left, must not send anybody astray.
   for (int i = thread; i < s.num_tokens * s.top_k; i += kRouteThreads) a.flat_ids[i] = 0;
+  for (int i = thread; i < min(s.num_experts, s.num_tokens * s.top_k); i += kRouteThreads) {
+    a.ready[i] = 0;
+  }
   __syncthreads();
   for (int token = thread / kWarpSize; token < s.num_tokens; token += kRouteWarps) {
     int id = 0;

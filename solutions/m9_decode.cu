@@ -1,13 +1,15 @@
 // m9_decode: the layer for a few tokens, in three kernels or four.
 //
-// The given headers have the workspace and the frame of route (m9_decode.routing.h) and what a warp
-// works with (m9_decode.pieces.h). Here: the two steps of route; for T <= 4 both products by
+// The given headers have the workspace and the frame of route (m9_decode.routing.h) and the rings
+// of weights under way (m9_decode.pieces.h). Here: the two steps of route; what all products share:
+// the next stage of a ring, and word from GEMM1 to GEMM2; for T <= 4 both products by
 // multiply-adds, GEMM2 with the sum over experts; above both products by mma.sync and the sum over
 // splits and slots; the launches.
 //
-// No weight goes through shared memory: nobody else wants it. What keeps the memory busy are loads
-// under way, 4 KB a warp and 16 warps a multiprocessor. At 4.8 TB/s and a latency of about 1 us,
-// 36 KB must be under way on each of 132.
+// Nothing is reused, so speed is bytes under way: at 4.8 TB/s and a latency of about 1 us, 36 KB on
+// each of 132 multiprocessors, and more while all of them ask. Each warp has a ring of its own and
+// keeps it full, from piece to piece. GEMM2 starts where blocks of GEMM1 have ended and fills its
+// rings while other blocks still work on h.
 //
 // The contract is drills/m9_decode.h; the note is content/m9_decode.md.
 #include <drills/m9_decode.h>
@@ -44,6 +46,42 @@ __device__ void place_id(const RouteShared& shared, const Arrays& a, int flat_id
 }
 
 namespace {
+
+// ---- What all products share.
+
+// The next stage of the warp's ring. ask() asks for one more stage, which goes where the stage
+// before this one was, and closes a group of copies, also behind the end. kStages - 1 have been
+// asked for before the first call.
+template <class Ask>
+__device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask& ask) {
+  // The stage has arrived when this lane's copies have and those of the others; the one before may
+  // be overwritten when all lanes have read it.
+  // BEGIN m9.ring
+  cp_async_wait<kStages - 2>();
+  __syncwarp();
+  ask();
+  // END m9.ring
+  return ring.next_used();
+}
+
+// A warp has stored its part of a run's h: one more report.
+__device__ __forceinline__ void report_h(int32_t* ready) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  // add_release() orders what this lane has stored, and what it knows that others have.
+  // BEGIN m9.report
+  __syncwarp();
+  if (lane == 0) add_release(ready, 1);
+  // END m9.report
+}
+
+// Before GEMM2 reads a run's h: waits for all reports of it. All blocks of GEMM1 have begun, or no
+// block of GEMM2 would have.
+__device__ __forceinline__ void wait_for_h(const int32_t* ready, int reports) {
+  // BEGIN m9.await
+  while (load_acquire(ready) < reports) {
+  }
+  // END m9.await
+}
 
 // ---- T <= 4: multiply-adds. A warp streams four rows of W, 256 columns a step, 8 a lane.
 
@@ -102,123 +140,77 @@ __device__ __forceinline__ void store_h(const Problem& p,
   }
 }
 
-// A warp takes two columns of h at a time, of one expert: rows i and i + 1 of gate and of up.
+// A warp takes two columns of h at a time, of one run: rows i and i + 1 of gate and of up.
 template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv1_kernel(Problem p) {
+__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) gemv1_kernel(Problem p) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp =
-      static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int stride = kWarps * static_cast<int>(gridDim.x);
   const int hidden = p.s.hidden_size;
   const int inner = p.s.intermediate_size;
+  const int items_of_run = inner / 2;
+  Ring ring(dynamic_shared());
   wait_for_kernel_in_front();
   let_next_kernel_start();
-  const int num_items = *p.a.num_runs * (inner / 2);
-  for (int item = warp; item < num_items; item += static_cast<int>(gridDim.x) * kWarps) {
-    const Run run = p.a.runs[item / (inner / 2)];
-    const int i = item % (inner / 2) * 2;
-    const __nv_bfloat16* gate = p.w13 + (static_cast<int64_t>(run.expert) * 2 * inner + i) * hidden;
-    const __nv_bfloat16* up = gate + static_cast<int64_t>(inner) * hidden;
-    const __nv_bfloat16* rows[kRows] = {gate, gate + hidden, up, up + hidden};
+  const int num_items = *p.a.num_runs * items_of_run;
+  const int first_item = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
+  int asked_item = first_item;
+  int asked_k = 0;
+  const auto ask = [&] {
+    unsigned char* stage = ring.next_asked();
+    if (asked_item < num_items) {
+      const int64_t row =
+          static_cast<int64_t>(p.a.runs[asked_item / items_of_run].expert) * 2 * inner +
+          asked_item % items_of_run * 2;
+      copy_rows(stage, p.w13 + row * hidden, static_cast<int64_t>(inner) * hidden, hidden, asked_k);
+      asked_k += kStep;
+      if (asked_k >= hidden) {
+        asked_k = 0;
+        asked_item += stride;
+      }
+    }
+    cp_async_commit();
+  };
+  for (int stage = 0; stage < kStages - 1; ++stage) ask();
+
+  for (int item = first_item; item < num_items; item += stride) {
+    const int number = item / items_of_run;
+    const Run run = p.a.runs[number];
     float sums[kRows][TOKENS] = {};
     float scales[TOKENS];
 #pragma unroll
     for (float& scale : scales) scale = 1.0f;
-    const auto multiply = [&](const uint4(&w)[kRows], int k) {
-      const __nv_bfloat16* inputs[TOKENS];
+    for (int first = 0; first < hidden; first += kStep) {
+      const int k = first + lane * kChunk;
+      const __nv_bfloat16* inputs[TOKENS] = {};
 #pragma unroll
       for (int t = 0; t < TOKENS; ++t) {
-        inputs[t] =
-            (run.tokens >> t & 1) != 0 ? p.x + static_cast<int64_t>(t) * hidden + k : nullptr;
+        if ((run.tokens >> t & 1) != 0 && k < hidden) {
+          inputs[t] = p.x + static_cast<int64_t>(t) * hidden + k;
+        }
       }
+      uint4 w[kRows];
+      load_rows(w, next_stage(ring, ask));
       add_products(sums, w, inputs, scales);
-    };
-    // All of the rows' `hidden` columns, kStepsAtOnce steps at a time: first the loads of them all,
-    // load_weights(rows[r] + k), then multiply(w, k) of each. This lane's columns of step s are
-    // s * kStep + lane * kChunk and the next seven; behind the end there is nothing to load.
-    // BEGIN m9.stream
-    for (int first = lane * kChunk; first < hidden; first += kStep * kStepsAtOnce) {
-      uint4 w[kStepsAtOnce][kRows];
-#pragma unroll
-      for (int b = 0; b < kStepsAtOnce; ++b) {
-        if (first + b * kStep >= hidden) break;
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) w[b][r] = load_weights(rows[r] + first + b * kStep);
-      }
-#pragma unroll
-      for (int b = 0; b < kStepsAtOnce; ++b) {
-        if (first + b * kStep < hidden) multiply(w[b], first + b * kStep);
-      }
     }
-    // END m9.stream
-
-    store_h(p, run, i, sums);
+    store_h(p, run, item % items_of_run * 2, sums);
+    report_h(p.a.ready + number);
   }
 }
 
-// A block takes four columns of out, of all tokens. Its warps share the steps of all runs.
+// Adds up the warps' parts of a group of four columns.
 template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv2_kernel(Problem p) {
-  __shared__ float parts[kWarps][kRows][TOKENS];
+__device__ __forceinline__ void store_out(float (&parts)[kWarps][kRows][TOKENS],
+                                          const Problem& p,
+                                          int column,
+                                          const float (&sums)[kRows][TOKENS]) {
   const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarpSize;
-  const int warp = thread / kWarpSize;
-  const int hidden = p.s.hidden_size;
-  const int inner = p.s.intermediate_size;
-  const int column = static_cast<int>(blockIdx.x) * kRows;
-  const int steps_of_run = (inner + kStep - 1) / kStep;
-  float sums[kRows][TOKENS] = {};
-
-  // Step number `step` of all runs' steps, one run behind the other.
-  const auto run_of = [&](int step) { return p.a.runs[step / steps_of_run]; };
-  const auto k_of = [&](int step) { return step % steps_of_run * kStep + lane * kChunk; };
-  const auto load = [&](uint4(&w)[kRows], int step) {
-    const int k = k_of(step);
-    if (k >= inner) return;
-    const int64_t row = static_cast<int64_t>(run_of(step).expert) * hidden + column;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) w[r] = load_weights(p.w2 + (row + r) * inner + k);
-  };
-  const auto multiply = [&](const uint4(&w)[kRows], int step) {
-    const int k = k_of(step);
-    if (k >= inner) return;
-    const Run run = run_of(step);
-    const __nv_bfloat16* inputs[TOKENS] = {};
-    float scales[TOKENS] = {};
-#pragma unroll
-    for (int t = 0; t < TOKENS; ++t) {
-      if ((run.tokens >> t & 1) == 0) continue;
-      const int64_t flat_id = flat_id_of(p.a, run, t);
-      inputs[t] = p.a.h + flat_id * inner + k;
-      scales[t] = p.a.topk_weights[flat_id];
-    }
-    add_products(sums, w, inputs, scales);
-  };
-
-  // This warp's steps are warp, warp + kWarps, ..., kStepsAtOnce of them at a time: the loads, then
-  // the products. Of the kernels in front, GEMM1 wrote h; weights and runs were there before it
-  // began. So wait_for_kernel_in_front() behind the first loads, before the first product.
-  // BEGIN m9.share
-  const int num_steps = *p.a.num_runs * steps_of_run;
-  for (int first = warp; first < num_steps; first += kWarps * kStepsAtOnce) {
-    uint4 w[kStepsAtOnce][kRows];
-#pragma unroll
-    for (int b = 0; b < kStepsAtOnce; ++b) {
-      if (first + b * kWarps < num_steps) load(w[b], first + b * kWarps);
-    }
-    if (first == warp) wait_for_kernel_in_front();
-#pragma unroll
-    for (int b = 0; b < kStepsAtOnce; ++b) {
-      if (first + b * kWarps < num_steps) multiply(w[b], first + b * kWarps);
-    }
-  }
-  // END m9.share
-
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
     for (int t = 0; t < TOKENS; ++t) {
       const float part = warp_sum(sums[r][t]);
-      if (lane == 0) parts[warp][r][t] = part;
+      if (thread % kWarpSize == 0) parts[thread / kWarpSize][r][t] = part;
     }
   }
   __syncthreads();
@@ -229,53 +221,211 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv2_kern
     // BEGIN m9.order
     float sum = 0.0f;
     for (int part = 0; part < kWarps; ++part) sum += parts[part][r][token];
-    p.out[static_cast<int64_t>(token) * hidden + column + r] = __float2bfloat16(sum);
+    p.out[static_cast<int64_t>(token) * p.s.hidden_size + column + r] = __float2bfloat16(sum);
     // END m9.order
+  }
+  __syncthreads();
+}
+
+// A block takes four columns of out at a time, of all tokens. Its warps share the steps of all
+// runs.
+template <int TOKENS>
+__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) gemv2_kernel(Problem p) {
+  __shared__ float parts[kWarps][kRows][TOKENS];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int stride = kRows * static_cast<int>(gridDim.x);
+  const int hidden = p.s.hidden_size;
+  const int inner = p.s.intermediate_size;
+  // Route ended before GEMM1 let this kernel start.
+  const int num_runs = *p.a.num_runs;
+  const int steps_of_run = (inner + kStep - 1) / kStep;
+  const int num_steps = num_runs * steps_of_run;
+  const int first_column = static_cast<int>(blockIdx.x) * kRows;
+  Ring ring(dynamic_shared());
+  int asked_column = warp < num_steps ? first_column : hidden;
+  int asked_step = warp;
+  const auto ask = [&] {
+    unsigned char* stage = ring.next_asked();
+    if (asked_column < hidden) {
+      const int expert = p.a.runs[asked_step / steps_of_run].expert;
+      const int64_t row = static_cast<int64_t>(expert) * hidden + asked_column;
+      copy_rows(stage, p.w2 + row * inner, static_cast<int64_t>(2) * inner, inner,
+                asked_step % steps_of_run * kStep);
+      asked_step += kWarps;
+      if (asked_step >= num_steps) {
+        asked_step = warp;
+        asked_column += stride;
+      }
+    }
+    cp_async_commit();
+  };
+  for (int stage = 0; stage < kStages - 1; ++stage) ask();
+  for (int run = lane; run < num_runs; run += kWarpSize) wait_for_h(p.a.ready + run, inner / 2);
+  __syncwarp();
+
+  for (int column = first_column; column < hidden; column += stride) {
+    float sums[kRows][TOKENS] = {};
+    // This warp's steps are warp, warp + kWarps, ... Step `step` is of run step / steps_of_run, and
+    // its columns are kStep at a time, eight a lane; behind the end there are none. inputs[t]:
+    // those of the token's row of h, null if it isn't in the run; scales[t]: its weight.
+    // BEGIN m9.share
+    for (int step = warp; step < num_steps; step += kWarps) {
+      const Run run = p.a.runs[step / steps_of_run];
+      const int k = step % steps_of_run * kStep + lane * kChunk;
+      const __nv_bfloat16* inputs[TOKENS] = {};
+      float scales[TOKENS] = {};
+#pragma unroll
+      for (int t = 0; t < TOKENS; ++t) {
+        if ((run.tokens >> t & 1) == 0 || k >= inner) continue;
+        const int64_t flat_id = flat_id_of(p.a, run, t);
+        inputs[t] = p.a.h + flat_id * inner + k;
+        scales[t] = p.a.topk_weights[flat_id];
+      }
+      uint4 w[kRows];
+      load_rows(w, next_stage(ring, ask));
+      add_products(sums, w, inputs, scales);
+    }
+    // END m9.share
+    store_out(parts, p, column, sums);
   }
 }
 
 // ---- T > 4: mma.sync, 16 rows of W by eight tokens. lane = 4 * g + quad.
 
-// Adds rows upper and lower of W (this lane's: g and g + 8 of the 16; lower null: no such row)
-// times row rows[j] of tokens (token g of tile j; -1: none), which are `depth` long, to sums, over
-// columns begin .. end - 1.
-template <int TILES>
-__device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
-                                               const __nv_bfloat16* upper,
-                                               const __nv_bfloat16* lower,
-                                               const __nv_bfloat16* tokens,
-                                               const int (&rows)[TILES],
-                                               int depth,
-                                               int begin,
-                                               int end) {
-  const int quad = static_cast<int>(threadIdx.x) % 4;
-  const uint4 zeros = make_uint4(0, 0, 0, 0);
-  for (int first = begin; first < end; first += kColumns * kColumnsAtOnce) {
-    uint4 w[kColumnsAtOnce][2];
-#pragma unroll
-    for (int b = 0; b < kColumnsAtOnce; ++b) {
-      const int k = first + b * kColumns + quad * kChunk;
-      w[b][0] = k < end ? load_weights(upper + k) : zeros;
-      w[b][1] = k < end && lower != nullptr ? load_weights(lower + k) : zeros;
+// What a warp multiplies without a break: 16 rows of W by all tokens of a run, over columns begin
+// .. end - 1. GEMM1: the gate and up rows of eight columns of h; GEMM2: 16 columns of y, one split.
+struct Piece {
+  Run run;
+  int run_number;
+  int number;  // of the piece in its run and split
+  int split;
+  int begin;
+  int end;
+};
+
+template <bool GEMM1>
+__device__ __forceinline__ int pieces_of_split(const Sizes& s) {
+  return GEMM1 ? s.intermediate_size / 8 : (s.hidden_size + kPieceRows - 1) / kPieceRows;
+}
+
+// Number `item` of all pieces, run by run.
+template <bool GEMM1>
+__device__ __forceinline__ Piece piece_of(const Problem& p, int item) {
+  const int of_split = pieces_of_split<GEMM1>(p.s);
+  const int of_run = of_split * (GEMM1 ? 1 : p.splits);
+  const int depth = GEMM1 ? p.s.hidden_size : p.s.intermediate_size;
+  const int in_run = item % of_run;
+  Piece piece = {
+      p.a.runs[item / of_run], item / of_run, in_run % of_split, in_run / of_split, 0, depth};
+  if (!GEMM1) {
+    // Split `split` of p.splits has its share of the steps of kColumns columns, the last of which
+    // may be short. All columns belong to one split.
+    // BEGIN m9.split
+    const int64_t steps = (depth + kColumns - 1) / kColumns;
+    piece.begin = static_cast<int>(steps * piece.split / p.splits) * kColumns;
+    piece.end = min(depth, static_cast<int>(steps * (piece.split + 1) / p.splits) * kColumns);
+    // END m9.split
+  }
+  return piece;
+}
+
+// A warp's requests: the steps of its pieces, one piece behind the other.
+template <bool GEMM1>
+struct PieceSteps {
+  const Problem& p;
+  int item;
+  int num_items;
+  int column = 0;
+  int end = 0;
+  const __nv_bfloat16* upper = nullptr;  // where this lane's first row of the upper eight starts
+  const __nv_bfloat16* lower = nullptr;  // and of the lower eight; null: there are none
+
+  __device__ __forceinline__ void begin() {
+    if (item >= num_items) return;
+    const Piece piece = piece_of<GEMM1>(p, item);
+    column = piece.begin;
+    end = piece.end;
+    const int row = static_cast<int>(threadIdx.x) % kWarpSize / kChunk;
+    const int hidden = p.s.hidden_size;
+    const int inner = p.s.intermediate_size;
+    const int depth = GEMM1 ? hidden : inner;
+    if (GEMM1) {
+      // Rows 0 to 7 of the 16 are gate rows 8 * number and on, rows 8 to 15 the up rows of the same
+      // columns of h, so that both sums of a column meet in one thread. This lane has row `row` of
+      // each eight.
+      // BEGIN m9.pair
+      const int64_t gate_row =
+          static_cast<int64_t>(piece.run.expert) * 2 * inner + piece.number * 8 + row;
+      upper = p.w13 + gate_row * depth;
+      lower = upper + static_cast<int64_t>(inner) * depth;
+      // STUB: upper = p.w13 + static_cast<int64_t>(piece.run.expert) * 2 * inner * depth;
+      // END m9.pair
+    } else {
+      const int first = piece.number * kPieceRows + row;
+      upper = p.w2 + (static_cast<int64_t>(piece.run.expert) * hidden + first) * depth;
+      lower = first + 8 < hidden ? upper + static_cast<int64_t>(8) * depth : nullptr;
     }
+  }
+
+  // Asks for the next step, if there is one.
+  __device__ __forceinline__ void ask(Ring& ring) {
+    unsigned char* stage = ring.next_asked();
+    if (item < num_items) {
+      copy_columns(stage, upper, lower, GEMM1 ? p.s.hidden_size : p.s.intermediate_size, column,
+                   end);
+      column += kColumns;
+      if (column >= end) {
+        item += kWarps * static_cast<int>(gridDim.x);
+        begin();
+      }
+    }
+    cp_async_commit();
+  }
+};
+
+// Adds the piece's rows (g and g + 8 of them) times the row of x or h that starts at rows[j] (token
+// g of tile j; -1: none) to sums. next() has the steps' weights.
+template <bool GEMM1, int TILES, class Next>
+__device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
+                                               const Problem& p,
+                                               const Piece& piece,
+                                               const int (&rows)[TILES],
+                                               const Next& next) {
+  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
+  const int quad = static_cast<int>(threadIdx.x) % 4;
+  const __nv_bfloat16* tokens = GEMM1 ? p.x : p.a.h;
+  for (int first = piece.begin; first < piece.end; first += kColumns) {
+    const auto load_tokens = [&](int b, int j) {
+      const int k = first + (b * 4 + quad) * kChunk;
+      if (k >= piece.end || rows[j] < 0) return make_uint4(0, 0, 0, 0);
+      const auto* from = reinterpret_cast<const uint4*>(tokens + (rows[j] + k));
+      // From L2: a line in L1 may be older than what another run's warps wrote to it.
+      return GEMM1 ? *from : __ldcg(from);
+    };
+    // While the weights are waited for, where there are registers for all.
+    constexpr bool kAhead = TILES <= 2;
+    uint4 of_tokens[2][kAhead ? TILES : 1];
+    if constexpr (kAhead) {
 #pragma unroll
-    for (int b = 0; b < kColumnsAtOnce; ++b) {
-      if (first + b * kColumns >= end) break;
-      const int k = first + b * kColumns + quad * kChunk;
+      for (int i = 0; i < 2 * TILES; ++i) of_tokens[i % 2][i / 2] = load_tokens(i % 2, i / 2);
+    }
+    const unsigned char* stage = next();
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      const uint4 upper = load_weights(stage, g, b * 4 + quad);
+      const uint4 lower = load_weights(stage, g + 8, b * 4 + quad);
 #pragma unroll
       for (int j = 0; j < TILES; ++j) {
-        uint4 v = zeros;
-        if (k < end && rows[j] >= 0) {
-          v = *reinterpret_cast<const uint4*>(tokens + static_cast<int64_t>(rows[j]) * depth + k);
-        }
+        const uint4 v = kAhead ? of_tokens[b][kAhead ? j : 0] : load_tokens(b, j);
         // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has
         // eight columns side by side. Which column a place stands for does not matter, as long as a
         // and b agree: two mmas, of the first two words and of the last two.
         // BEGIN m9.fragments
-        const uint32_t a_first[4] = {w[b][0].x, w[b][1].x, w[b][0].y, w[b][1].y};
+        const uint32_t a_first[4] = {upper.x, lower.x, upper.y, lower.y};
         const uint32_t b_first[2] = {v.x, v.y};
         mma_m16n8k16(sums[j], a_first, b_first);
-        const uint32_t a_last[4] = {w[b][0].z, w[b][1].z, w[b][0].w, w[b][1].w};
+        const uint32_t a_last[4] = {upper.z, lower.z, upper.w, lower.w};
         const uint32_t b_last[2] = {v.z, v.w};
         mma_m16n8k16(sums[j], a_last, b_last);
         // END m9.fragments
@@ -286,8 +436,9 @@ __device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
 
 // sums[j][i] is row g of the piece and token 2 * quad + i of tile j, sums[j][2 + i] row g + 8.
 template <bool GEMM1, int TILES>
-__device__ __forceinline__ void store_piece(
-    const Problem& p, const Run& run, int piece, int split, const float (&sums)[TILES][4]) {
+__device__ __forceinline__ void store_piece(const Problem& p,
+                                            const Piece& piece,
+                                            const float (&sums)[TILES][4]) {
   const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
   const int quad = static_cast<int>(threadIdx.x) % 4;
   const int hidden = p.s.hidden_size;
@@ -295,17 +446,17 @@ __device__ __forceinline__ void store_piece(
   for (int j = 0; j < TILES; ++j) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int64_t id = id_at(p.a, run, j * kTile + quad * 2 + i);
+      const int64_t id = id_at(p.a, piece.run, j * kTile + quad * 2 + i);
       if (id < 0) continue;
       if (GEMM1) {  // gate is row g, up row g + 8
         const float h = silu_and_mul(sums[j][i], sums[j][2 + i]);
-        p.a.h[id * p.s.intermediate_size + piece * 8 + g] = __float2bfloat16(h);
+        p.a.h[id * p.s.intermediate_size + piece.number * 8 + g] = __float2bfloat16(h);
       } else {
-        // y is [splits, T*K, H], in fp32. Row g of the piece is column piece * kPieceRows + g; the
+        // y is [splits, T*K, H], in fp32. Row g of the piece is column number * kPieceRows + g; the
         // last piece may have eight rows.
         // BEGIN m9.y
-        const int64_t row = static_cast<int64_t>(split) * p.s.num_tokens * p.s.top_k + id;
-        const int column = piece * kPieceRows + g;
+        const int64_t row = static_cast<int64_t>(piece.split) * p.s.num_tokens * p.s.top_k + id;
+        const int column = piece.number * kPieceRows + g;
         p.a.y[row * hidden + column] = sums[j][i];
         if (column + 8 < hidden) p.a.y[row * hidden + column + 8] = sums[j][2 + i];
         // END m9.y
@@ -314,70 +465,44 @@ __device__ __forceinline__ void store_piece(
   }
 }
 
-// One piece: 16 rows of W by all tokens of the run. GEMM1: the gate and up rows of eight columns of
-// h; GEMM2: 16 columns of y, over the columns of one split.
-template <bool GEMM1, int TILES>
+template <bool GEMM1, int TILES, class Next>
 __device__ __forceinline__ void compute_piece(const Problem& p,
-                                              const Run& run,
-                                              int piece,
-                                              int split) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int g = lane / 4;
-  const int hidden = p.s.hidden_size;
-  const int inner = p.s.intermediate_size;
-  const int depth = GEMM1 ? hidden : inner;
-  int rows[TILES];  // of x or h, for this lane's token of each tile
+                                              const Piece& piece,
+                                              const Next& next) {
+  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
+  const int depth = GEMM1 ? p.s.hidden_size : p.s.intermediate_size;
+  int rows[TILES];  // where the row of x or h of this lane's token of each tile starts; -1: none
 #pragma unroll
   for (int j = 0; j < TILES; ++j) {
-    const int id = id_at(p.a, run, j * kTile + g);
-    rows[j] = GEMM1 && id >= 0 ? id / p.s.top_k : id;
-  }
-  const __nv_bfloat16* upper = nullptr;
-  const __nv_bfloat16* lower = nullptr;
-  int begin = 0;
-  int end = depth;
-  if (GEMM1) {
-    // Rows 0 to 7 of the 16 are gate rows 8 * piece and on, rows 8 to 15 the up rows of the same
-    // columns of h: this lane has g and g + 8, so that both sums of a column meet in one thread.
-    // BEGIN m9.pair
-    const int64_t gate_row = static_cast<int64_t>(run.expert) * 2 * inner + piece * 8 + g;
-    upper = p.w13 + gate_row * depth;
-    lower = upper + static_cast<int64_t>(inner) * depth;
-    // STUB: upper = p.w13 + static_cast<int64_t>(run.expert) * 2 * inner * depth;
-    // END m9.pair
-  } else {
-    const int64_t row = piece * kPieceRows + g;
-    upper = p.w2 + (static_cast<int64_t>(run.expert) * hidden + row) * depth;
-    if (row + 8 < hidden) lower = upper + static_cast<int64_t>(8) * depth;
-    // Split `split` of p.splits has its share of the steps of kColumns columns, the last of which
-    // may be short. All columns belong to one split.
-    // BEGIN m9.split
-    const int64_t steps = (depth + kColumns - 1) / kColumns;
-    begin = static_cast<int>(steps * split / p.splits) * kColumns;
-    end = min(depth, static_cast<int>(steps * (split + 1) / p.splits) * kColumns);
-    // END m9.split
+    const int id = id_at(p.a, piece.run, j * kTile + g);
+    rows[j] = id < 0 ? -1 : (GEMM1 ? id / p.s.top_k : id) * depth;
   }
   float sums[TILES][4] = {};
-  multiply_piece(sums, upper, lower, GEMM1 ? p.x : p.a.h, rows, depth, begin, end);
-  store_piece<GEMM1>(p, run, piece, split, sums);
+  int32_t* ready = p.a.ready + piece.run_number;
+  if (!GEMM1) wait_for_h(ready, pieces_of_split<true>(p.s));
+  multiply_piece<GEMM1>(sums, p, piece, rows, next);
+  store_piece<GEMM1>(p, piece, sums);
+  if (GEMM1) report_h(ready);
 }
 
 template <bool GEMM1>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) pieces_kernel(Problem p) {
-  const int warp =
-      static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
-  wait_for_kernel_in_front();
+__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) pieces_kernel(Problem p) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int first = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
+  Ring ring(dynamic_shared());
+  // Route ended before GEMM1 let GEMM2 start.
+  if (GEMM1) wait_for_kernel_in_front();
   let_next_kernel_start();
-  const int pieces =
-      GEMM1 ? p.s.intermediate_size / 8 : (p.s.hidden_size + kPieceRows - 1) / kPieceRows;
-  const int pieces_of_run = pieces * (GEMM1 ? 1 : p.splits);
-  const int num_items = *p.a.num_runs * pieces_of_run;
-  for (int item = warp; item < num_items; item += static_cast<int>(gridDim.x) * kWarps) {
-    const Run run = p.a.runs[item / pieces_of_run];
-    const int in_run = item % pieces_of_run;
-    with_tiles(run.count, [&](auto tiles) {
-      compute_piece<GEMM1, decltype(tiles)::value>(p, run, in_run % pieces, in_run / pieces);
-    });
+  const int num_items = *p.a.num_runs * pieces_of_split<GEMM1>(p.s) * (GEMM1 ? 1 : p.splits);
+  PieceSteps<GEMM1> asked = {p, first, num_items};
+  asked.begin();
+  const auto ask = [&] { asked.ask(ring); };
+  const auto next = [&] { return next_stage(ring, ask); };
+  for (int stage = 0; stage < kStages - 1; ++stage) ask();
+  for (int item = first; item < num_items; item += kWarps * static_cast<int>(gridDim.x)) {
+    const Piece piece = piece_of<GEMM1>(p, item);
+    with_tiles(piece.run.count,
+               [&](auto tiles) { compute_piece<GEMM1, decltype(tiles)::value>(p, piece, next); });
   }
 }
 
@@ -427,20 +552,25 @@ cudaError_t launch_route(const Problem& p,
   return launch(kernel, dim3(1), dim3(kRouteThreads), 0, stream, p.a, logits, p.s, renormalize);
 }
 
-// Blocks that stay and take one piece of work after another.
+// Blocks that stay and take one piece of work after another: as many as the GPU holds at once.
 cudaError_t launch_persistent(void (*kernel)(Problem), const Problem& p, cudaStream_t stream) {
   int multiprocessors = 0;
-  const cudaError_t status = count_multiprocessors(&multiprocessors);
+  int device = 0;
+  int shared_bytes = 0;
+  cudaError_t status = count_multiprocessors(&multiprocessors);
+  if (status == cudaSuccess) status = cudaGetDevice(&device);
+  if (status == cudaSuccess) {
+    status =
+        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  }
   if (status != cudaSuccess) return status;
+  constexpr int kBytesOfBlock = static_cast<int>(kRingBytes) + 2048;  // parts, and 1 KB of CUDA's
+  const int blocks = shared_bytes / kBytesOfBlock < kMostBlocksPerMultiprocessor
+                         ? 1
+                         : kMostBlocksPerMultiprocessor;
   return launch(behind_kernel_in_front(kernel), kernel,
-                dim3(static_cast<unsigned>(multiprocessors * kBlocksPerMultiprocessor)),
-                dim3(kThreads), 0, stream, p);
-}
-
-template <int TOKENS>
-cudaError_t launch_gemv2(const Problem& p, cudaStream_t stream) {
-  return launch(behind_kernel_in_front(gemv2_kernel<TOKENS>), gemv2_kernel<TOKENS>,
-                dim3(static_cast<unsigned>(p.s.hidden_size / kRows)), dim3(kThreads), 0, stream, p);
+                dim3(static_cast<unsigned>(multiprocessors * blocks)), dim3(kThreads), kRingBytes,
+                stream, p);
 }
 
 cudaError_t launch_combine(const Problem& p, cudaStream_t stream) {
@@ -483,15 +613,15 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   const Problem p = {out, x, w13, w2, arrays_of(workspace, sizes), sizes, splits_of(sizes)};
   cudaError_t status = launch_route(p, logits, renormalize, stream);
   if (status != cudaSuccess) return status;
-  // Up to kMaxGemvTokens tokens: gemv1_kernel (launch_persistent) and launch_gemv2, both for one
-  // token or for four. Above: pieces_kernel<true>, pieces_kernel<false> and launch_combine. The
-  // first error is returned.
+  // Up to kMaxGemvTokens tokens: gemv1_kernel, then gemv2_kernel, both for one token or for four.
+  // Above: pieces_kernel<true>, pieces_kernel<false>, both by launch_persistent as well, and
+  // launch_combine. The first error is returned.
   // BEGIN m9.launches
   if (num_tokens <= kMaxGemvTokens) {
-    status = launch_persistent(num_tokens == 1 ? gemv1_kernel<1> : gemv1_kernel<kMaxGemvTokens>, p,
-                               stream);
+    const bool one = num_tokens == 1;
+    status = launch_persistent(one ? gemv1_kernel<1> : gemv1_kernel<kMaxGemvTokens>, p, stream);
     if (status != cudaSuccess) return status;
-    return num_tokens == 1 ? launch_gemv2<1>(p, stream) : launch_gemv2<kMaxGemvTokens>(p, stream);
+    return launch_persistent(one ? gemv2_kernel<1> : gemv2_kernel<kMaxGemvTokens>, p, stream);
   }
   status = launch_persistent(pieces_kernel<true>, p, stream);
   if (status != cudaSuccess) return status;
