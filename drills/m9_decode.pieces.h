@@ -1,5 +1,5 @@
-// m9_decode.pieces.h: given to m9. What a warp of its products works with: a ring of weights that
-// are under way, and how the work is cut into pieces.
+// m9_decode.pieces.h: given to m9. What a warp of its products works with: for few tokens loads
+// straight into registers, for more a ring of weights under way.
 #pragma once
 
 #include <type_traits>
@@ -10,9 +10,8 @@
 
 namespace moe::DRILL_SIDE::m9 {
 
-inline constexpr int kThreads = 256;
+inline constexpr int kThreads = 256;  // of a block of each product
 inline constexpr int kWarps = kThreads / kWarpSize;
-inline constexpr int kMostBlocksPerMultiprocessor = 2;
 
 struct Problem {
   __nv_bfloat16* out;        // [T, H]
@@ -28,12 +27,40 @@ __device__ __forceinline__ float silu_and_mul(float gate, float up) {
   return __fdividef(gate, 1.0f + __expf(-gate)) * up;
 }
 
-// ---- The ring. Each warp has its own, of kStages stages of 2 KB, and needs no other warp: stage
-// after stage arrives by cp.async while earlier ones are used. 12 KB a warp and 16 warps on a
-// multiprocessor are 192 KB that may be under way, whatever the warps are doing.
+// ---- T <= 4: loads into registers.
 
-inline constexpr int kStages = 6;
-inline constexpr int kStageBytes = 2048;
+// Blocks of GEMM1 and GEMM2 on a multiprocessor. For one token registers allow more of them, and a
+// wave of blocks then holds all the work there is.
+template <int TOKENS>
+inline constexpr int kGemv1Blocks = TOKENS == 1 ? 3 : 2;
+template <int TOKENS>
+inline constexpr int kGemv2Blocks = TOKENS == 1 ? 4 : 2;
+
+// 16 bytes of weights that will not be read again: first to leave the caches.
+__device__ __forceinline__ uint4 load_weights(const __nv_bfloat16* from) {
+  return __ldcs(reinterpret_cast<const uint4*>(from));
+}
+
+inline constexpr int kRows = 4;
+inline constexpr int kStep = kWarpSize * kChunk;
+inline constexpr int kStepsAtOnce = 2;  // whose loads are under way together
+
+// Where the flat id of a token stands: `token` must be one of the run's.
+__device__ inline int flat_id_of(const Arrays& a, const Run& run, int token) {
+  return a.flat_ids[run.first + __popc(run.tokens & ((1u << token) - 1))];
+}
+
+// ---- T > 4: a ring of stages for each warp, which needs no other warp: one stage arrives by
+// cp.async while the other is used. A stage is 128 columns of 16 rows of W, 256 bytes of each row:
+// with 128 the memory reads the same pages again and again, and more stages or warps make it
+// slower, too (content/m9_decode.md has the figures).
+
+inline constexpr int kColumns = 128;    // of W, in one step
+inline constexpr int kPart = 32;        // of a step: two mmas
+inline constexpr int kTile = 8;         // tokens of one mma
+inline constexpr int kPieceBlocks = 2;  // on a multiprocessor
+inline constexpr int kStages = 2;
+inline constexpr int kStageBytes = kPieceRows * kColumns * 2;
 inline constexpr size_t kRingBytes = size_t{kWarps} * kStages * kStageBytes;
 
 struct Ring {
@@ -55,85 +82,54 @@ struct Ring {
   }
 };
 
-// ---- T <= 4: a stage is 256 columns of four rows of W, eight columns of each row for a lane,
-// which reads only what it asked for itself.
-
-inline constexpr int kRows = 4;
-inline constexpr int kStep = kWarpSize * kChunk;
-
-// Asks for columns k and on of four rows: `first`, the next one, and two that lie `pair` elements
-// further. A row has `depth` columns; behind its end zeros arrive.
-__device__ __forceinline__ void copy_rows(
-    unsigned char* stage, const __nv_bfloat16* first, int64_t pair, int depth, int k) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int mine = k + lane * kChunk;
-  const __nv_bfloat16* from = first + (mine < depth ? mine : 0);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    cp_async16(stage + (r * kWarpSize + lane) * 16, from + r / 2 * pair + r % 2 * int64_t{depth},
-               mine < depth);
-  }
-}
-
-// This lane's eight columns of each row of a stage.
-__device__ __forceinline__ void load_rows(uint4 (&w)[kRows], const unsigned char* stage) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    w[r] = *reinterpret_cast<const uint4*>(stage + (r * kWarpSize + lane) * 16);
-  }
-}
-
-// Where the flat id of a token stands: `token` must be one of the run's.
-__device__ inline int flat_id_of(const Arrays& a, const Run& run, int token) {
-  return a.flat_ids[run.first + __popc(run.tokens & ((1u << token) - 1))];
-}
-
-// ---- T > 4: a stage is 64 columns of 16 rows of W. A row is 128 bytes, eight chunks of 16; chunks
-// of odd rows are exchanged in fours, so that the eight lanes that are served together, four chunks
-// of two rows, find them in different banks.
-
-inline constexpr int kTile = 8;      // tokens of one mma
-inline constexpr int kColumns = 64;  // of W, in one step: four mmas of 16
+// A row of a stage is 16 chunks of 16 bytes. Those of odd rows are exchanged in fours, so that the
+// eight lanes that are served together, four chunks of two rows, find them in different banks.
+inline constexpr int kRowChunks = kColumns / kChunk;
+inline constexpr int kRowsAtOnce = kWarpSize / kRowChunks;  // that a warp copies
 
 __device__ __forceinline__ int chunk_place(int row, int chunk) {
   return row * kColumns * 2 + (chunk ^ row % 2 * 4) * 16;
 }
 
-__device__ __forceinline__ uint4 load_weights(const unsigned char* stage, int row, int chunk) {
+__device__ __forceinline__ uint4 load_from(const unsigned char* stage, int row, int chunk) {
   return *reinterpret_cast<const uint4*>(stage + chunk_place(row, chunk));
 }
 
-// Asks for columns `column` and on, up to `end`, of 16 rows that are `depth` long. This lane copies
-// a chunk of rows `row` and row + 4 of the upper eight and of the lower eight. upper and lower:
-// where `row` of each starts; lower is null where there are but eight rows. Zeros arrive for what
-// there isn't.
+// Which of the rows that are copied at once this lane has a chunk of.
+__device__ __forceinline__ int copied_row() {
+  return static_cast<int>(threadIdx.x) % kWarpSize / kRowChunks;
+}
+
+// Asks for columns `column` and on, up to `end`, of 16 rows that are `depth` long. upper and lower:
+// where row copied_row() of the first eight and of the last eight starts; lower is null where there
+// are but eight rows. Zeros arrive for what there isn't.
 __device__ __forceinline__ void copy_columns(unsigned char* stage,
                                              const __nv_bfloat16* upper,
                                              const __nv_bfloat16* lower,
                                              int depth,
                                              int column,
                                              int end) {
-  const int row = static_cast<int>(threadIdx.x) % kWarpSize / kChunk;
-  const int chunk = static_cast<int>(threadIdx.x) % kChunk;
+  const int chunk = static_cast<int>(threadIdx.x) % kRowChunks;
   const int k = column + chunk * kChunk;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const __nv_bfloat16* first = i < 2 ? upper : lower;
+  for (int i = 0; i < kPieceRows; i += kRowsAtOnce) {
+    const __nv_bfloat16* first = i < 8 ? upper : lower;
     const bool valid = k < end && first != nullptr;
-    const int64_t at = i % 2 * 4 * int64_t{depth} + k;
-    cp_async16(stage + chunk_place(i * 4 + row, chunk), valid ? first + at : upper, valid);
+    const int64_t at = i % 8 * int64_t{depth} + k;
+    cp_async16(stage + chunk_place(i + copied_row(), chunk), valid ? first + at : upper, valid);
   }
 }
 
-// Calls f with the number of tiles for `count` tokens, rounded up to 1, 2, 4 or 8, as a type whose
-// ::value is a constant.
-template <class Function>
+// Calls f with the number of tiles for `count` tokens, rounded up to 1, 2, 4 or 8 but at most MOST,
+// as a type whose ::value is a constant.
+template <int MOST, class Function>
 __device__ __forceinline__ void with_tiles(int count, Function f) {
-  if (count <= kTile) return f(std::integral_constant<int, 1>{});
-  if (count <= 2 * kTile) return f(std::integral_constant<int, 2>{});
-  if (count <= 4 * kTile) return f(std::integral_constant<int, 4>{});
-  return f(std::integral_constant<int, 8>{});
+  if constexpr (MOST > 2) {
+    if (count > 4 * kTile) return f(std::integral_constant<int, 8>{});
+    if (count > 2 * kTile) return f(std::integral_constant<int, 4>{});
+  }
+  if (count > kTile) return f(std::integral_constant<int, 2>{});
+  return f(std::integral_constant<int, 1>{});
 }
 
 // The flat id of token `place` of a run, -1 behind its last.

@@ -1,15 +1,12 @@
 // m9_decode: the layer for a few tokens, in three kernels or four.
 //
-// The given headers have the workspace and the frame of route (m9_decode.routing.h) and the rings
-// of weights under way (m9_decode.pieces.h). Here: the two steps of route; what all products share:
-// the next stage of a ring, and word from GEMM1 to GEMM2; for T <= 4 both products by
-// multiply-adds, GEMM2 with the sum over experts; above both products by mma.sync and the sum over
-// splits and slots; the launches.
+// The given headers have the workspace and the frame of route (m9_decode.routing.h) and what a warp
+// works with (m9_decode.pieces.h). Here: the two steps of route; for T <= 4 both products by
+// multiply-adds, GEMM2 with the sum over experts; above both products by mma.sync, fed through a
+// ring of each warp, and the sum over splits and slots; the launches.
 //
-// Nothing is reused, so speed is bytes under way: at 4.8 TB/s and a latency of about 1 us, 36 KB on
-// each of 132 multiprocessors, and more while all of them ask. Each warp has a ring of its own and
-// keeps it full, from piece to piece. GEMM2 starts where blocks of GEMM1 have ended and fills its
-// rings while other blocks still work on h.
+// No warp wants what another one reads, so no weight is shared. What keeps the memory busy are
+// bytes under way: at 4.8 TB/s and a latency of about 1 us, 36 KB on each of 132 multiprocessors.
 //
 // The contract is drills/m9_decode.h; the note is content/m9_decode.md.
 #include <drills/m9_decode.h>
@@ -46,42 +43,6 @@ __device__ void place_id(const RouteShared& shared, const Arrays& a, int flat_id
 }
 
 namespace {
-
-// ---- What all products share.
-
-// The next stage of the warp's ring. ask() asks for one more stage, which goes where the stage
-// before this one was, and closes a group of copies, also behind the end. kStages - 1 have been
-// asked for before the first call.
-template <class Ask>
-__device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask& ask) {
-  // The stage has arrived when this lane's copies have and those of the others; the one before may
-  // be overwritten when all lanes have read it.
-  // BEGIN m9.ring
-  cp_async_wait<kStages - 2>();
-  __syncwarp();
-  ask();
-  // END m9.ring
-  return ring.next_used();
-}
-
-// A warp has stored its part of a run's h: one more report.
-__device__ __forceinline__ void report_h(int32_t* ready) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  // add_release() orders what this lane has stored, and what it knows that others have.
-  // BEGIN m9.report
-  __syncwarp();
-  if (lane == 0) add_release(ready, 1);
-  // END m9.report
-}
-
-// Before GEMM2 reads a run's h: waits for all reports of it. All blocks of GEMM1 have begun, or no
-// block of GEMM2 would have.
-__device__ __forceinline__ void wait_for_h(const int32_t* ready, int reports) {
-  // BEGIN m9.await
-  while (load_acquire(ready) < reports) {
-  }
-  // END m9.await
-}
 
 // ---- T <= 4: multiply-adds. A warp streams four rows of W, 256 columns a step, 8 a lane.
 
@@ -140,77 +101,123 @@ __device__ __forceinline__ void store_h(const Problem& p,
   }
 }
 
-// A warp takes two columns of h at a time, of one run: rows i and i + 1 of gate and of up.
+// A warp takes two columns of h at a time, of one expert: rows i and i + 1 of gate and of up.
 template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) gemv1_kernel(Problem p) {
+__global__ void __launch_bounds__(kThreads, kGemv1Blocks<TOKENS>) gemv1_kernel(Problem p) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int stride = kWarps * static_cast<int>(gridDim.x);
+  const int warp =
+      static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
   const int hidden = p.s.hidden_size;
   const int inner = p.s.intermediate_size;
-  const int items_of_run = inner / 2;
-  Ring ring(dynamic_shared());
   wait_for_kernel_in_front();
   let_next_kernel_start();
-  const int num_items = *p.a.num_runs * items_of_run;
-  const int first_item = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
-  int asked_item = first_item;
-  int asked_k = 0;
-  const auto ask = [&] {
-    unsigned char* stage = ring.next_asked();
-    if (asked_item < num_items) {
-      const int64_t row =
-          static_cast<int64_t>(p.a.runs[asked_item / items_of_run].expert) * 2 * inner +
-          asked_item % items_of_run * 2;
-      copy_rows(stage, p.w13 + row * hidden, static_cast<int64_t>(inner) * hidden, hidden, asked_k);
-      asked_k += kStep;
-      if (asked_k >= hidden) {
-        asked_k = 0;
-        asked_item += stride;
-      }
-    }
-    cp_async_commit();
-  };
-  for (int stage = 0; stage < kStages - 1; ++stage) ask();
-
-  for (int item = first_item; item < num_items; item += stride) {
-    const int number = item / items_of_run;
-    const Run run = p.a.runs[number];
+  const int num_items = *p.a.num_runs * (inner / 2);
+  for (int item = warp; item < num_items; item += static_cast<int>(gridDim.x) * kWarps) {
+    const Run run = p.a.runs[item / (inner / 2)];
+    const int i = item % (inner / 2) * 2;
+    const __nv_bfloat16* gate = p.w13 + (static_cast<int64_t>(run.expert) * 2 * inner + i) * hidden;
+    const __nv_bfloat16* up = gate + static_cast<int64_t>(inner) * hidden;
+    const __nv_bfloat16* rows[kRows] = {gate, gate + hidden, up, up + hidden};
     float sums[kRows][TOKENS] = {};
     float scales[TOKENS];
 #pragma unroll
     for (float& scale : scales) scale = 1.0f;
-    for (int first = 0; first < hidden; first += kStep) {
-      const int k = first + lane * kChunk;
-      const __nv_bfloat16* inputs[TOKENS] = {};
+    const auto multiply = [&](const uint4(&w)[kRows], int k) {
+      const __nv_bfloat16* inputs[TOKENS];
 #pragma unroll
       for (int t = 0; t < TOKENS; ++t) {
-        if ((run.tokens >> t & 1) != 0 && k < hidden) {
-          inputs[t] = p.x + static_cast<int64_t>(t) * hidden + k;
-        }
+        inputs[t] =
+            (run.tokens >> t & 1) != 0 ? p.x + static_cast<int64_t>(t) * hidden + k : nullptr;
       }
-      uint4 w[kRows];
-      load_rows(w, next_stage(ring, ask));
       add_products(sums, w, inputs, scales);
+    };
+    // All of the rows' `hidden` columns, kStepsAtOnce steps at a time: first the loads of them all,
+    // load_weights(rows[r] + k), then multiply(w, k) of each. This lane's columns of step s are
+    // s * kStep + lane * kChunk and the next seven; behind the end there is nothing to load.
+    // BEGIN m9.stream
+    for (int first = lane * kChunk; first < hidden; first += kStep * kStepsAtOnce) {
+      uint4 w[kStepsAtOnce][kRows];
+#pragma unroll
+      for (int b = 0; b < kStepsAtOnce; ++b) {
+        if (first + b * kStep >= hidden) break;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) w[b][r] = load_weights(rows[r] + first + b * kStep);
+      }
+#pragma unroll
+      for (int b = 0; b < kStepsAtOnce; ++b) {
+        if (first + b * kStep < hidden) multiply(w[b], first + b * kStep);
+      }
     }
-    store_h(p, run, item % items_of_run * 2, sums);
-    report_h(p.a.ready + number);
+    // END m9.stream
+
+    store_h(p, run, i, sums);
   }
 }
 
-// Adds up the warps' parts of a group of four columns.
+// A block takes four columns of out, of all tokens. Its warps share the steps of all runs.
 template <int TOKENS>
-__device__ __forceinline__ void store_out(float (&parts)[kWarps][kRows][TOKENS],
-                                          const Problem& p,
-                                          int column,
-                                          const float (&sums)[kRows][TOKENS]) {
+__global__ void __launch_bounds__(kThreads, kGemv2Blocks<TOKENS>) gemv2_kernel(Problem p) {
+  __shared__ float parts[kWarps][kRows][TOKENS];
   const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarpSize;
+  const int warp = thread / kWarpSize;
+  const int hidden = p.s.hidden_size;
+  const int inner = p.s.intermediate_size;
+  const int column = static_cast<int>(blockIdx.x) * kRows;
+  const int steps_of_run = (inner + kStep - 1) / kStep;
+  float sums[kRows][TOKENS] = {};
+
+  // Step number `step` of all runs' steps, one run behind the other.
+  const auto run_of = [&](int step) { return p.a.runs[step / steps_of_run]; };
+  const auto k_of = [&](int step) { return step % steps_of_run * kStep + lane * kChunk; };
+  const auto load = [&](uint4(&w)[kRows], int step) {
+    const int k = k_of(step);
+    if (k >= inner) return;
+    const int64_t row = static_cast<int64_t>(run_of(step).expert) * hidden + column;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) w[r] = load_weights(p.w2 + (row + r) * inner + k);
+  };
+  const auto multiply = [&](const uint4(&w)[kRows], int step) {
+    const int k = k_of(step);
+    if (k >= inner) return;
+    const Run run = run_of(step);
+    const __nv_bfloat16* inputs[TOKENS] = {};
+    float scales[TOKENS] = {};
+#pragma unroll
+    for (int t = 0; t < TOKENS; ++t) {
+      if ((run.tokens >> t & 1) == 0) continue;
+      const int64_t flat_id = flat_id_of(p.a, run, t);
+      inputs[t] = p.a.h + flat_id * inner + k;
+      scales[t] = p.a.topk_weights[flat_id];
+    }
+    add_products(sums, w, inputs, scales);
+  };
+
+  // This warp's steps are warp, warp + kWarps, ..., kStepsAtOnce of them at a time: the loads, then
+  // the products. Of the kernels in front, GEMM1 wrote h; weights and runs were there before it
+  // began. So wait_for_kernel_in_front() behind the first loads, before the first product.
+  // BEGIN m9.share
+  const int num_steps = *p.a.num_runs * steps_of_run;
+  for (int first = warp; first < num_steps; first += kWarps * kStepsAtOnce) {
+    uint4 w[kStepsAtOnce][kRows];
+#pragma unroll
+    for (int b = 0; b < kStepsAtOnce; ++b) {
+      if (first + b * kWarps < num_steps) load(w[b], first + b * kWarps);
+    }
+    if (first == warp) wait_for_kernel_in_front();
+#pragma unroll
+    for (int b = 0; b < kStepsAtOnce; ++b) {
+      if (first + b * kWarps < num_steps) multiply(w[b], first + b * kWarps);
+    }
+  }
+  // END m9.share
+
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
     for (int t = 0; t < TOKENS; ++t) {
       const float part = warp_sum(sums[r][t]);
-      if (thread % kWarpSize == 0) parts[thread / kWarpSize][r][t] = part;
+      if (lane == 0) parts[warp][r][t] = part;
     }
   }
   __syncthreads();
@@ -221,83 +228,32 @@ __device__ __forceinline__ void store_out(float (&parts)[kWarps][kRows][TOKENS],
     // BEGIN m9.order
     float sum = 0.0f;
     for (int part = 0; part < kWarps; ++part) sum += parts[part][r][token];
-    p.out[static_cast<int64_t>(token) * p.s.hidden_size + column + r] = __float2bfloat16(sum);
+    p.out[static_cast<int64_t>(token) * hidden + column + r] = __float2bfloat16(sum);
     // END m9.order
-  }
-  __syncthreads();
-}
-
-// A block takes four columns of out at a time, of all tokens. Its warps share the steps of all
-// runs.
-template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) gemv2_kernel(Problem p) {
-  __shared__ float parts[kWarps][kRows][TOKENS];
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int stride = kRows * static_cast<int>(gridDim.x);
-  const int hidden = p.s.hidden_size;
-  const int inner = p.s.intermediate_size;
-  // Route ended before GEMM1 let this kernel start.
-  const int num_runs = *p.a.num_runs;
-  const int steps_of_run = (inner + kStep - 1) / kStep;
-  const int num_steps = num_runs * steps_of_run;
-  const int first_column = static_cast<int>(blockIdx.x) * kRows;
-  Ring ring(dynamic_shared());
-  int asked_column = warp < num_steps ? first_column : hidden;
-  int asked_step = warp;
-  const auto ask = [&] {
-    unsigned char* stage = ring.next_asked();
-    if (asked_column < hidden) {
-      const int expert = p.a.runs[asked_step / steps_of_run].expert;
-      const int64_t row = static_cast<int64_t>(expert) * hidden + asked_column;
-      copy_rows(stage, p.w2 + row * inner, static_cast<int64_t>(2) * inner, inner,
-                asked_step % steps_of_run * kStep);
-      asked_step += kWarps;
-      if (asked_step >= num_steps) {
-        asked_step = warp;
-        asked_column += stride;
-      }
-    }
-    cp_async_commit();
-  };
-  for (int stage = 0; stage < kStages - 1; ++stage) ask();
-  for (int run = lane; run < num_runs; run += kWarpSize) wait_for_h(p.a.ready + run, inner / 2);
-  __syncwarp();
-
-  for (int column = first_column; column < hidden; column += stride) {
-    float sums[kRows][TOKENS] = {};
-    // This warp's steps are warp, warp + kWarps, ... Step `step` is of run step / steps_of_run, and
-    // its columns are kStep at a time, eight a lane; behind the end there are none. inputs[t]:
-    // those of the token's row of h, null if it isn't in the run; scales[t]: its weight.
-    // BEGIN m9.share
-    for (int step = warp; step < num_steps; step += kWarps) {
-      const Run run = p.a.runs[step / steps_of_run];
-      const int k = step % steps_of_run * kStep + lane * kChunk;
-      const __nv_bfloat16* inputs[TOKENS] = {};
-      float scales[TOKENS] = {};
-#pragma unroll
-      for (int t = 0; t < TOKENS; ++t) {
-        if ((run.tokens >> t & 1) == 0 || k >= inner) continue;
-        const int64_t flat_id = flat_id_of(p.a, run, t);
-        inputs[t] = p.a.h + flat_id * inner + k;
-        scales[t] = p.a.topk_weights[flat_id];
-      }
-      uint4 w[kRows];
-      load_rows(w, next_stage(ring, ask));
-      add_products(sums, w, inputs, scales);
-    }
-    // END m9.share
-    store_out(parts, p, column, sums);
   }
 }
 
 // ---- T > 4: mma.sync, 16 rows of W by eight tokens. lane = 4 * g + quad.
 
+// The next stage of the warp's ring. ask() asks for one more stage, which goes where the stage
+// before this one was, and closes a group of copies, also behind the end. kStages - 1 have been
+// asked for before the first call.
+template <class Ask>
+__device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask& ask) {
+  // The stage has arrived when this lane's copies have and those of the others; the one before may
+  // be overwritten when all lanes have read it.
+  // BEGIN m9.ring
+  cp_async_wait<kStages - 2>();
+  __syncwarp();
+  ask();
+  // END m9.ring
+  return ring.next_used();
+}
+
 // What a warp multiplies without a break: 16 rows of W by all tokens of a run, over columns begin
 // .. end - 1. GEMM1: the gate and up rows of eight columns of h; GEMM2: 16 columns of y, one split.
 struct Piece {
   Run run;
-  int run_number;
   int number;  // of the piece in its run and split
   int split;
   int begin;
@@ -316,8 +272,7 @@ __device__ __forceinline__ Piece piece_of(const Problem& p, int item) {
   const int of_run = of_split * (GEMM1 ? 1 : p.splits);
   const int depth = GEMM1 ? p.s.hidden_size : p.s.intermediate_size;
   const int in_run = item % of_run;
-  Piece piece = {
-      p.a.runs[item / of_run], item / of_run, in_run % of_split, in_run / of_split, 0, depth};
+  Piece piece = {p.a.runs[item / of_run], in_run % of_split, in_run / of_split, 0, depth};
   if (!GEMM1) {
     // Split `split` of p.splits has its share of the steps of kColumns columns, the last of which
     // may be short. All columns belong to one split.
@@ -346,7 +301,7 @@ struct PieceSteps {
     const Piece piece = piece_of<GEMM1>(p, item);
     column = piece.begin;
     end = piece.end;
-    const int row = static_cast<int>(threadIdx.x) % kWarpSize / kChunk;
+    const int row = copied_row();
     const int hidden = p.s.hidden_size;
     const int inner = p.s.intermediate_size;
     const int depth = GEMM1 ? hidden : inner;
@@ -395,29 +350,33 @@ __device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
   const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
   const int quad = static_cast<int>(threadIdx.x) % 4;
   const __nv_bfloat16* tokens = GEMM1 ? p.x : p.a.h;
-  for (int first = piece.begin; first < piece.end; first += kColumns) {
-    const auto load_tokens = [&](int b, int j) {
-      const int k = first + (b * 4 + quad) * kChunk;
-      if (k >= piece.end || rows[j] < 0) return make_uint4(0, 0, 0, 0);
-      const auto* from = reinterpret_cast<const uint4*>(tokens + (rows[j] + k));
-      // From L2: a line in L1 may be older than what another run's warps wrote to it.
-      return GEMM1 ? *from : __ldcg(from);
-    };
-    // While the weights are waited for, where there are registers for all.
-    constexpr bool kAhead = TILES <= 2;
-    uint4 of_tokens[2][kAhead ? TILES : 1];
-    if constexpr (kAhead) {
+  const auto load_tokens = [&](int column, int j) {
+    const int k = column + quad * kChunk;
+    if (k >= piece.end || rows[j] < 0) return make_uint4(0, 0, 0, 0);
+    return *reinterpret_cast<const uint4*>(tokens + (rows[j] + k));
+  };
+  // Tokens are asked for some parts ahead, where there are registers for it.
+  constexpr int kAhead = TILES == 1 ? 4 : TILES <= 4 ? 2 : 0;
+  uint4 ahead[kAhead > 0 ? kAhead : 1][TILES];
 #pragma unroll
-      for (int i = 0; i < 2 * TILES; ++i) of_tokens[i % 2][i / 2] = load_tokens(i % 2, i / 2);
-    }
+  for (int part = 0; part < kAhead; ++part) {
+#pragma unroll
+    for (int j = 0; j < TILES; ++j) ahead[part][j] = load_tokens(piece.begin + part * kPart, j);
+  }
+  for (int first = piece.begin; first < piece.end; first += kColumns) {
     const unsigned char* stage = next();
 #pragma unroll
-    for (int b = 0; b < 2; ++b) {
-      const uint4 upper = load_weights(stage, g, b * 4 + quad);
-      const uint4 lower = load_weights(stage, g + 8, b * 4 + quad);
+    for (int part = 0; part < kColumns / kPart; ++part) {
+      const uint4 upper = load_from(stage, g, part * 4 + quad);
+      const uint4 lower = load_from(stage, g + 8, part * 4 + quad);
 #pragma unroll
       for (int j = 0; j < TILES; ++j) {
-        const uint4 v = kAhead ? of_tokens[b][kAhead ? j : 0] : load_tokens(b, j);
+        const int column = first + part * kPart;
+        const uint4 v =
+            kAhead > 0 ? ahead[kAhead > 0 ? part % kAhead : 0][j] : load_tokens(column, j);
+        if (kAhead > 0) {
+          ahead[kAhead > 0 ? part % kAhead : 0][j] = load_tokens(column + kAhead * kPart, j);
+        }
         // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has
         // eight columns side by side. Which column a place stands for does not matter, as long as a
         // and b agree: two mmas, of the first two words and of the last two.
@@ -478,35 +437,46 @@ __device__ __forceinline__ void compute_piece(const Problem& p,
     rows[j] = id < 0 ? -1 : (GEMM1 ? id / p.s.top_k : id) * depth;
   }
   float sums[TILES][4] = {};
-  int32_t* ready = p.a.ready + piece.run_number;
-  if (!GEMM1) wait_for_h(ready, pieces_of_split<true>(p.s));
   multiply_piece<GEMM1>(sums, p, piece, rows, next);
   store_piece<GEMM1>(p, piece, sums);
-  if (GEMM1) report_h(ready);
 }
 
-template <bool GEMM1>
-__global__ void __launch_bounds__(kThreads, kMostBlocksPerMultiprocessor) pieces_kernel(Problem p) {
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int first = warp * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);
-  Ring ring(dynamic_shared());
+template <bool GEMM1, int MOST_TILES>
+__global__ void __launch_bounds__(kThreads, kPieceBlocks) pieces_kernel(Problem p) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first = static_cast<int>(blockIdx.x) * kWarps + thread / kWarpSize;
+  unsigned char* shared = dynamic_shared();
+  Ring ring(shared);
   // Route ended before GEMM1 let GEMM2 start.
   if (GEMM1) wait_for_kernel_in_front();
   let_next_kernel_start();
+  // Runs and their ids are looked up piece by piece: from here they come at once.
+  const int ids = p.s.num_tokens * p.s.top_k;
+  const int most_runs = min(p.s.num_experts, ids);
+  Run* runs = reinterpret_cast<Run*>(shared + kRingBytes);
+  int32_t* flat_ids = reinterpret_cast<int32_t*>(runs + most_runs);
+  for (int i = thread; i < most_runs; i += kThreads) runs[i] = p.a.runs[i];
+  for (int i = thread; i < ids; i += kThreads) flat_ids[i] = p.a.flat_ids[i];
   const int num_items = *p.a.num_runs * pieces_of_split<GEMM1>(p.s) * (GEMM1 ? 1 : p.splits);
+  p.a.runs = runs;
+  p.a.flat_ids = flat_ids;
+  __syncthreads();
   PieceSteps<GEMM1> asked = {p, first, num_items};
   asked.begin();
   const auto ask = [&] { asked.ask(ring); };
   const auto next = [&] { return next_stage(ring, ask); };
   for (int stage = 0; stage < kStages - 1; ++stage) ask();
+  if (!GEMM1) wait_for_kernel_in_front();
   for (int item = first; item < num_items; item += kWarps * static_cast<int>(gridDim.x)) {
     const Piece piece = piece_of<GEMM1>(p, item);
-    with_tiles(piece.run.count,
-               [&](auto tiles) { compute_piece<GEMM1, decltype(tiles)::value>(p, piece, next); });
+    with_tiles<MOST_TILES>(piece.run.count, [&](auto tiles) {
+      compute_piece<GEMM1, decltype(tiles)::value>(p, piece, next);
+    });
   }
 }
 
 constexpr int kCombineThreads = 128;
+constexpr int kTermsAtOnce = 8;  // whose loads are under way together
 
 // A thread has four columns of one token.
 __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
@@ -521,15 +491,25 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
   // Slots in ascending order, and in a slot its splits: y of a split and a flat id is row
   // split * ids + flat_id. The weight of a slot is topk_weights[flat_id].
   // BEGIN m9.combine
-  for (int64_t id = token * p.s.top_k; id < (token + 1) * p.s.top_k; ++id) {
-    const float weight = p.a.topk_weights[id];
-    for (int split = 0; split < p.splits; ++split) {
-      const float* from = p.a.y + (split * ids + id) * hidden + column;
-      const float4 y = *reinterpret_cast<const float4*>(from);
-      sum.x += weight * y.x;
-      sum.y += weight * y.y;
-      sum.z += weight * y.z;
-      sum.w += weight * y.w;
+  const int terms = p.s.top_k * p.splits;
+  for (int first = 0; first < terms; first += kTermsAtOnce) {
+    float4 y[kTermsAtOnce];
+    float weights[kTermsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kTermsAtOnce; ++i) {
+      if (first + i >= terms) break;
+      const int64_t id = token * p.s.top_k + (first + i) / p.splits;
+      const int64_t row = (first + i) % p.splits * ids + id;
+      y[i] = *reinterpret_cast<const float4*>(p.a.y + row * hidden + column);
+      weights[i] = p.a.topk_weights[id];
+    }
+#pragma unroll
+    for (int i = 0; i < kTermsAtOnce; ++i) {
+      if (first + i >= terms) break;
+      sum.x += weights[i] * y[i].x;
+      sum.y += weights[i] * y[i].y;
+      sum.z += weights[i] * y[i].z;
+      sum.w += weights[i] * y[i].w;
     }
   }
   // END m9.combine
@@ -545,32 +525,59 @@ cudaError_t launch_route(const Problem& p,
                          bool renormalize,
                          cudaStream_t stream) {
   auto* kernel = route_kernel<32>;
+  const int threads = p.s.num_experts <= 256 ? kRouteThreads<8> : kRouteThreads<32>;
   if (p.s.num_experts <= 256) kernel = route_kernel<8>;
   if (p.s.num_experts <= 128) kernel = route_kernel<4>;
   if (p.s.num_experts <= 64) kernel = route_kernel<2>;
   if (p.s.num_experts <= 32) kernel = route_kernel<1>;
-  return launch(kernel, dim3(1), dim3(kRouteThreads), 0, stream, p.a, logits, p.s, renormalize);
+  return launch(kernel, dim3(1), dim3(static_cast<unsigned>(threads)), 0, stream, p.a, logits, p.s,
+                renormalize);
 }
 
-// Blocks that stay and take one piece of work after another: as many as the GPU holds at once.
-cudaError_t launch_persistent(void (*kernel)(Problem), const Problem& p, cudaStream_t stream) {
+// Blocks that stay and take one piece of work after another: as many as the GPU holds at once, but
+// no more than `most` on a multiprocessor.
+cudaError_t launch_persistent(
+    void (*kernel)(Problem), int most, size_t shared_bytes, const Problem& p, cudaStream_t stream) {
   int multiprocessors = 0;
   int device = 0;
-  int shared_bytes = 0;
+  int room = 0;
   cudaError_t status = count_multiprocessors(&multiprocessors);
   if (status == cudaSuccess) status = cudaGetDevice(&device);
   if (status == cudaSuccess) {
-    status =
-        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    status = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
   }
   if (status != cudaSuccess) return status;
-  constexpr int kBytesOfBlock = static_cast<int>(kRingBytes) + 2048;  // parts, and 1 KB of CUDA's
-  const int blocks = shared_bytes / kBytesOfBlock < kMostBlocksPerMultiprocessor
-                         ? 1
-                         : kMostBlocksPerMultiprocessor;
+  constexpr int kOfCuda = 1024;  // bytes of each block
+  const int fit = room / (static_cast<int>(shared_bytes) + kOfCuda);
+  const int blocks = multiprocessors * (fit < 1 ? 1 : fit < most ? fit : most);
+  return launch(behind_kernel_in_front(kernel), kernel, dim3(static_cast<unsigned>(blocks)),
+                dim3(kThreads), shared_bytes, stream, p);
+}
+
+cudaError_t launch_gemv1(const Problem& p, cudaStream_t stream) {
+  if (p.s.num_tokens == 1) {
+    return launch_persistent(gemv1_kernel<1>, kGemv1Blocks<1>, 0, p, stream);
+  }
+  return launch_persistent(gemv1_kernel<kMaxGemvTokens>, kGemv1Blocks<kMaxGemvTokens>, 0, p,
+                           stream);
+}
+
+// At most two tiles, as 16 tokens have, leave registers for more of their values under way.
+template <bool GEMM1>
+cudaError_t launch_pieces(const Problem& p, cudaStream_t stream) {
+  const size_t ids = static_cast<size_t>(p.s.num_tokens) * static_cast<size_t>(p.s.top_k);
+  const size_t experts = static_cast<size_t>(p.s.num_experts);
+  const size_t bytes =
+      kRingBytes + (ids < experts ? ids : experts) * sizeof(Run) + ids * sizeof(int32_t);
+  auto* kernel = p.s.num_tokens <= 2 * kTile ? pieces_kernel<GEMM1, 2>
+                                             : pieces_kernel<GEMM1, kMaxTokens / kTile>;
+  return launch_persistent(kernel, kPieceBlocks, bytes, p, stream);
+}
+
+cudaError_t launch_gemv2(const Problem& p, cudaStream_t stream) {
+  auto* kernel = p.s.num_tokens == 1 ? gemv2_kernel<1> : gemv2_kernel<kMaxGemvTokens>;
   return launch(behind_kernel_in_front(kernel), kernel,
-                dim3(static_cast<unsigned>(multiprocessors * blocks)), dim3(kThreads), kRingBytes,
-                stream, p);
+                dim3(static_cast<unsigned>(p.s.hidden_size / kRows)), dim3(kThreads), 0, stream, p);
 }
 
 cudaError_t launch_combine(const Problem& p, cudaStream_t stream) {
@@ -613,21 +620,16 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   const Problem p = {out, x, w13, w2, arrays_of(workspace, sizes), sizes, splits_of(sizes)};
   cudaError_t status = launch_route(p, logits, renormalize, stream);
   if (status != cudaSuccess) return status;
-  // Up to kMaxGemvTokens tokens: gemv1_kernel, then gemv2_kernel, both for one token or for four.
-  // Above: pieces_kernel<true>, pieces_kernel<false>, both by launch_persistent as well, and
-  // launch_combine. The first error is returned.
+  // Up to kMaxGemvTokens tokens: launch_gemv1 and launch_gemv2. Above: launch_pieces for GEMM1 and
+  // for GEMM2, and launch_combine. The first error is returned.
   // BEGIN m9.launches
   if (num_tokens <= kMaxGemvTokens) {
-    const bool one = num_tokens == 1;
-    status = launch_persistent(one ? gemv1_kernel<1> : gemv1_kernel<kMaxGemvTokens>, p, stream);
-    if (status != cudaSuccess) return status;
-    return launch_persistent(one ? gemv2_kernel<1> : gemv2_kernel<kMaxGemvTokens>, p, stream);
+    status = launch_gemv1(p, stream);
+    return status != cudaSuccess ? status : launch_gemv2(p, stream);
   }
-  status = launch_persistent(pieces_kernel<true>, p, stream);
-  if (status != cudaSuccess) return status;
-  status = launch_persistent(pieces_kernel<false>, p, stream);
-  if (status != cudaSuccess) return status;
-  return launch_combine(p, stream);
+  status = launch_pieces<true>(p, stream);
+  if (status == cudaSuccess) status = launch_pieces<false>(p, stream);
+  return status != cudaSuccess ? status : launch_combine(p, stream);
   // STUB: return cudaSuccess;
   // END m9.launches
 }
