@@ -124,8 +124,10 @@ __device__ void route(RouteShared& shared,
   const int lane = thread % kWarpSize;
   const int ids = s.num_tokens * s.top_k;
   for (int e = thread; e < kMaxExperts; e += THREADS) shared.chosen_by[e] = 0;
-  // A place that is never written, while blanks are left, must not send anybody astray.
+  // A place that is never written, while blanks are left, must not send anybody astray. Runs are
+  // copied as a whole, also those that there aren't.
   for (int i = thread; i < ids; i += THREADS) a.flat_ids[i] = 0;
+  for (int i = thread; i < min(ids, s.num_experts); i += THREADS) a.runs[i] = {};
   __syncthreads();
   for (int token = thread / kWarpSize; token < s.num_tokens; token += THREADS / kWarpSize) {
     int id = 0;
