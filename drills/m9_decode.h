@@ -8,8 +8,8 @@
 //
 // There are too few tokens to fill a tile and nothing to reuse: each weight of an expert that was
 // hit is read once, by one warp, and used for all tokens of the expert. For T <= 4 it goes straight
-// into registers and fused multiply-adds; above into a ring of the warp's own in shared memory, from
-// there into mma.sync with W as its M and tokens as its N, eight at a time.
+// into registers and fused multiply-adds; above into a ring of the warp's own in shared memory,
+// from there into mma.sync with W as its M and tokens as its N, eight at a time.
 //
 // Worked example: T = 4, K = 2, E = 3, the routing of m1_align.h: experts 0 1, 1 2, 0 2, 1 0. Bit t
 // of an expert's mask says that token t chose it: 1101, 1011, 0110 (token 3 is the first digit).
@@ -21,8 +21,8 @@
 // takes 15.7 us for one token, of which 8 experts are hit.
 //
 // Files: the contract here; given are drills/m9_decode.routing.h (the workspace, route) and
-// drills/m9_decode.pieces.h (what a warp works with: loads, the ring); yours is mine/m9_decode.cu: the
-// steps of route, the products, the order of the ring, sums in a fixed order, the launches.
+// drills/m9_decode.pieces.h (what a warp works with: loads, the ring); yours is mine/m9_decode.cu:
+// the steps of route, the products, the order of the ring, sums in a fixed order, the launches.
 //
 // Sources: llama.cpp and FasterTransformer (matrix times vector by warps), DeepGEMM and LMDeploy
 // (W as M for few tokens); masks of 64 tokens and the order of columns in fragments are ours.
