@@ -20,9 +20,10 @@
 // chose; all else is small. At 4.8 TB/s (H200) the Qwen3-30B-A3B layer (E 128, K 8, H 2048, I 768)
 // takes 15.7 us for one token, of which 8 experts are hit.
 //
-// Files: the contract here; given are drills/m9_decode.routing.h (the workspace, route) and
-// drills/m9_decode.pieces.h (what a warp works with: loads, the ring); yours is mine/m9_decode.cu:
-// the steps of route, the products, the order of the ring, sums in a fixed order, the launches.
+// Files: the contract here; given are drills/m9_decode.routing.h (the workspace, route),
+// drills/m9_decode.pieces.h (what a warp works with: loads, the ring) and m9_decode.products.h (the
+// frame of the products for T > 4); yours is mine/m9_decode.cu: the steps of route, the products,
+// the order of the ring, sums in a fixed order, the launches.
 //
 // Sources: llama.cpp and FasterTransformer (matrix times vector by warps), DeepGEMM and LMDeploy
 // (W as M for few tokens); masks of 64 tokens and the order of columns in fragments are ours.

@@ -5,7 +5,10 @@
 #include <type_traits>
 
 #include <drills/chunk.h>
+#include <drills/dependent_launch.h>
+#include <drills/launch.h>
 #include <drills/m9_decode.routing.h>
+#include <drills/persistent.h>
 #include <drills/ptx.h>
 
 namespace moe::DRILL_SIDE::m9 {
@@ -135,6 +138,28 @@ __device__ __forceinline__ void with_tiles(int count, Function f) {
 // The flat id of token `place` of a run, -1 behind its last.
 __device__ __forceinline__ int id_at(const Arrays& a, const Run& run, int place) {
   return place < run.count ? a.flat_ids[run.first + place] : -1;
+}
+
+// ---- Launches.
+
+// Blocks that stay and take one piece of work after another: as many as the GPU holds at once, but
+// no more than `most` on a multiprocessor.
+inline cudaError_t launch_persistent(
+    void (*kernel)(Problem), int most, size_t shared_bytes, const Problem& p, cudaStream_t stream) {
+  int multiprocessors = 0;
+  int device = 0;
+  int room = 0;
+  cudaError_t status = count_multiprocessors(&multiprocessors);
+  if (status == cudaSuccess) status = cudaGetDevice(&device);
+  if (status == cudaSuccess) {
+    status = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  }
+  if (status != cudaSuccess) return status;
+  constexpr int kOfCuda = 1024;  // bytes of each block
+  const int fit = room / (static_cast<int>(shared_bytes) + kOfCuda);
+  const int blocks = multiprocessors * (fit < 1 ? 1 : fit < most ? fit : most);
+  return launch(behind_kernel_in_front(kernel), kernel, dim3(static_cast<unsigned>(blocks)),
+                dim3(kThreads), shared_bytes, stream, p);
 }
 
 }  // namespace moe::DRILL_SIDE::m9

@@ -7,6 +7,7 @@
 
 #include <drills/choose_experts.h>
 #include <drills/dependent_launch.h>
+#include <drills/launch.h>
 #include <drills/layer_arrays.h>
 #include <drills/m9_decode.h>
 
@@ -176,6 +177,18 @@ __global__ void __launch_bounds__(kRouteThreads<PER_LANE>)
   __shared__ RouteShared shared;
   let_next_kernel_start();
   route<PER_LANE, kRouteThreads<PER_LANE>>(shared, a, logits, s, renormalize);
+}
+
+inline cudaError_t launch_route(
+    const Arrays& a, const Sizes& s, const float* logits, bool renormalize, cudaStream_t stream) {
+  auto* kernel = route_kernel<32>;
+  const int threads = s.num_experts <= 256 ? kRouteThreads<8> : kRouteThreads<32>;
+  if (s.num_experts <= 256) kernel = route_kernel<8>;
+  if (s.num_experts <= 128) kernel = route_kernel<4>;
+  if (s.num_experts <= 64) kernel = route_kernel<2>;
+  if (s.num_experts <= 32) kernel = route_kernel<1>;
+  return launch(kernel, dim3(1), dim3(static_cast<unsigned>(threads)), 0, stream, a, logits, s,
+                renormalize);
 }
 
 }  // namespace moe::DRILL_SIDE::m9

@@ -1,9 +1,10 @@
 // m9_decode: the layer for a few tokens, in three kernels or four.
 //
-// The given headers have the workspace and the frame of route (m9_decode.routing.h) and what a warp
-// works with (m9_decode.pieces.h). Here: the two steps of route; for T <= 4 both products by
-// multiply-adds, GEMM2 with the sum over experts; above both products by mma.sync, fed through a
-// ring of each warp, and the sum over splits and slots; the launches.
+// The given headers have the workspace and the frame of route (m9_decode.routing.h), what a warp
+// works with (m9_decode.pieces.h) and the frame of the products for T > 4 (m9_decode.products.h).
+// Here: the two steps of route; for T <= 4 both products by multiply-adds, GEMM2 with the sum over
+// experts; above the ring, rows, columns and mmas of a warp, and the sum over splits and slots; the
+// launches.
 //
 // No warp wants what another one reads, so no weight is shared. What keeps the memory busy are
 // bytes under way: at 4.8 TB/s and a latency of about 1 us, 36 KB on each of 132 multiprocessors.
@@ -15,6 +16,7 @@
 #include <drills/dependent_launch.h>
 #include <drills/launch.h>
 #include <drills/m9_decode.pieces.h>
+#include <drills/m9_decode.products.h>
 #include <drills/m9_decode.routing.h>
 #include <drills/persistent.h>
 #include <drills/ptx.h>
@@ -191,11 +193,12 @@ __global__ void __launch_bounds__(kThreads, kGemv2Blocks<TOKENS>) gemv2_kernel(P
   }
 }
 
+}  // namespace
+
 // ---- T > 4: mma.sync, 16 rows of W by eight tokens. lane = 4 * g + quad.
 
-// The next stage of the warp's ring. ask() asks for one more stage, which goes where the stage
-// before this one was, and closes a group of copies, also behind the end. kStages - 1 have been
-// asked for before the first call.
+// ask() asks for one more stage, which goes where the stage before this one was, and closes a group
+// of copies, also behind the end. kStages - 1 have been asked for before the first call.
 template <class Ask>
 __device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask& ask) {
   // The stage has arrived when this lane's copies have and those of the others; the one before may
@@ -207,221 +210,57 @@ __device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask
   return ring.next_used();
 }
 
-// What a warp multiplies without a break: 16 rows of W by all tokens of a run, over columns begin
-// .. end - 1. GEMM1: the gate and up rows of eight columns of h; GEMM2: 16 columns of y, one split.
-struct Piece {
-  Run run;
-  int number;  // of the piece in its run and split
-  int split;
-  int begin;
-  int end;
-};
-
-template <bool GEMM1>
-__device__ __forceinline__ int pieces_of_split(const Sizes& s) {
-  return GEMM1 ? s.intermediate_size / 8 : (s.hidden_size + kPieceRows - 1) / kPieceRows;
+__device__ __forceinline__ Columns columns_of_split(int depth, int split, int splits) {
+  Columns columns = {0, depth};
+  // Each split has its share of the steps of kColumns columns, the last of which may be short. All
+  // columns belong to one split.
+  // BEGIN m9.split
+  // about 3 lines
+  DRILL_TODO("m9.split");
+  // END m9.split
+  return columns;
 }
 
-// Number `item` of all pieces, run by run.
-template <bool GEMM1>
-__device__ __forceinline__ Piece piece_of(const Problem& p, int item) {
-  const int of_split = pieces_of_split<GEMM1>(p.s);
-  const int of_run = of_split * (GEMM1 ? 1 : p.splits);
-  const int depth = GEMM1 ? p.s.hidden_size : p.s.intermediate_size;
-  const int in_run = item % of_run;
-  Piece piece = {p.a.runs[item / of_run], in_run % of_split, in_run / of_split, 0, depth};
-  if (!GEMM1) {
-    // Split `split` of p.splits has its share of the steps of kColumns columns, the last of which
-    // may be short. All columns belong to one split.
-    // BEGIN m9.split
-    // about 3 lines
-    DRILL_TODO("m9.split");
-    // END m9.split
-  }
-  return piece;
+__device__ __forceinline__ RowPair rows_of_pair(const Problem& p, const Piece& piece, int row) {
+  const int depth = p.s.hidden_size;
+  const int inner = p.s.intermediate_size;
+  RowPair rows = {p.w13, nullptr};
+  // Rows 0 to 7 of the 16 are gate rows 8 * number and on, rows 8 to 15 the up rows of the same
+  // columns of h, so that both sums of a column meet in one thread. This lane has row `row` of each
+  // eight.
+  // BEGIN m9.pair
+  // about 4 lines
+  DRILL_TODO("m9.pair");
+  rows.upper = p.w13 + static_cast<int64_t>(piece.run.expert) * 2 * inner * depth;
+  // END m9.pair
+  return rows;
 }
 
-// A warp's requests: the steps of its pieces, one piece behind the other.
-template <bool GEMM1>
-struct PieceSteps {
-  const Problem& p;
-  int item;
-  int num_items;
-  int column = 0;
-  int end = 0;
-  const __nv_bfloat16* upper = nullptr;  // where this lane's first row of the upper eight starts
-  const __nv_bfloat16* lower = nullptr;  // and of the lower eight; null: there are none
-
-  __device__ __forceinline__ void begin() {
-    if (item >= num_items) return;
-    const Piece piece = piece_of<GEMM1>(p, item);
-    column = piece.begin;
-    end = piece.end;
-    const int row = copied_row();
-    const int hidden = p.s.hidden_size;
-    const int inner = p.s.intermediate_size;
-    const int depth = GEMM1 ? hidden : inner;
-    if (GEMM1) {
-      // Rows 0 to 7 of the 16 are gate rows 8 * number and on, rows 8 to 15 the up rows of the same
-      // columns of h, so that both sums of a column meet in one thread. This lane has row `row` of
-      // each eight.
-      // BEGIN m9.pair
-      // about 4 lines
-      DRILL_TODO("m9.pair");
-      upper = p.w13 + static_cast<int64_t>(piece.run.expert) * 2 * inner * depth;
-      // END m9.pair
-    } else {
-      const int first = piece.number * kPieceRows + row;
-      upper = p.w2 + (static_cast<int64_t>(piece.run.expert) * hidden + first) * depth;
-      lower = first + 8 < hidden ? upper + static_cast<int64_t>(8) * depth : nullptr;
-    }
-  }
-
-  // Asks for the next step, if there is one.
-  __device__ __forceinline__ void ask(Ring& ring) {
-    unsigned char* stage = ring.next_asked();
-    if (item < num_items) {
-      copy_columns(stage, upper, lower, GEMM1 ? p.s.hidden_size : p.s.intermediate_size, column,
-                   end);
-      column += kColumns;
-      if (column >= end) {
-        item += kWarps * static_cast<int>(gridDim.x);
-        begin();
-      }
-    }
-    cp_async_commit();
-  }
-};
-
-// Adds the piece's rows (g and g + 8 of them) times the row of x or h that starts at rows[j] (token
-// g of tile j; -1: none) to sums. next() has the steps' weights.
-template <bool GEMM1, int TILES, class Next>
-__device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
-                                               const Problem& p,
-                                               const Piece& piece,
-                                               const int (&rows)[TILES],
-                                               const Next& next) {
-  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
-  const int quad = static_cast<int>(threadIdx.x) % 4;
-  const __nv_bfloat16* tokens = GEMM1 ? p.x : p.a.h;
-  const auto load_tokens = [&](int column, int j) {
-    const int k = column + quad * kChunk;
-    if (k >= piece.end || rows[j] < 0) return make_uint4(0, 0, 0, 0);
-    return *reinterpret_cast<const uint4*>(tokens + (rows[j] + k));
-  };
-  // Tokens are asked for some parts ahead, where there are registers for it.
-  constexpr int kAhead = TILES == 1 ? 4 : TILES <= 4 ? 2 : 0;
-  uint4 ahead[kAhead > 0 ? kAhead : 1][TILES];
-#pragma unroll
-  for (int part = 0; part < kAhead; ++part) {
-#pragma unroll
-    for (int j = 0; j < TILES; ++j) ahead[part][j] = load_tokens(piece.begin + part * kPart, j);
-  }
-  for (int first = piece.begin; first < piece.end; first += kColumns) {
-    const unsigned char* stage = next();
-#pragma unroll
-    for (int part = 0; part < kColumns / kPart; ++part) {
-      const uint4 upper = load_from(stage, g, part * 4 + quad);
-      const uint4 lower = load_from(stage, g + 8, part * 4 + quad);
-#pragma unroll
-      for (int j = 0; j < TILES; ++j) {
-        const int column = first + part * kPart;
-        const uint4 v =
-            kAhead > 0 ? ahead[kAhead > 0 ? part % kAhead : 0][j] : load_tokens(column, j);
-        if (kAhead > 0) {
-          ahead[kAhead > 0 ? part % kAhead : 0][j] = load_tokens(column + kAhead * kPart, j);
-        }
-        // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has
-        // eight columns side by side. Which column a place stands for does not matter, as long as a
-        // and b agree: two mmas, of the first two words and of the last two.
-        // BEGIN m9.fragments
-        // about 6 lines
-        DRILL_TODO("m9.fragments");
-        // END m9.fragments
-      }
-    }
-  }
+__device__ __forceinline__ void multiply_part(float (&sums)[4],
+                                              const uint4& upper,
+                                              const uint4& lower,
+                                              const uint4& v) {
+  // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has eight
+  // columns side by side. Which column a place stands for does not matter, as long as a and b
+  // agree: two mmas, of the first two words and of the last two.
+  // BEGIN m9.fragments
+  // about 6 lines
+  DRILL_TODO("m9.fragments");
+  // END m9.fragments
 }
 
-// sums[j][i] is row g of the piece and token 2 * quad + i of tile j, sums[j][2 + i] row g + 8.
-template <bool GEMM1, int TILES>
-__device__ __forceinline__ void store_piece(const Problem& p,
-                                            const Piece& piece,
-                                            const float (&sums)[TILES][4]) {
-  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
-  const int quad = static_cast<int>(threadIdx.x) % 4;
+__device__ __forceinline__ void store_y(
+    const Problem& p, const Piece& piece, int64_t id, int g, const float (&sums)[4], int i) {
   const int hidden = p.s.hidden_size;
-#pragma unroll
-  for (int j = 0; j < TILES; ++j) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int64_t id = id_at(p.a, piece.run, j * kTile + quad * 2 + i);
-      if (id < 0) continue;
-      if (GEMM1) {  // gate is row g, up row g + 8
-        const float h = silu_and_mul(sums[j][i], sums[j][2 + i]);
-        p.a.h[id * p.s.intermediate_size + piece.number * 8 + g] = __float2bfloat16(h);
-      } else {
-        // y is [splits, T*K, H], in fp32. Row g of the piece is column number * kPieceRows + g; the
-        // last piece may have eight rows.
-        // BEGIN m9.y
-        // about 4 lines
-        DRILL_TODO("m9.y");
-        // END m9.y
-      }
-    }
-  }
+  // y is [splits, T*K, H], in fp32. sums[i] is row g of the piece, column number * kPieceRows + g
+  // of y; sums[2 + i] is row g + 8: the last piece may have eight rows.
+  // BEGIN m9.y
+  // about 4 lines
+  DRILL_TODO("m9.y");
+  // END m9.y
 }
 
-template <bool GEMM1, int TILES, class Next>
-__device__ __forceinline__ void compute_piece(const Problem& p,
-                                              const Piece& piece,
-                                              const Next& next) {
-  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
-  const int depth = GEMM1 ? p.s.hidden_size : p.s.intermediate_size;
-  int rows[TILES];  // where the row of x or h of this lane's token of each tile starts; -1: none
-#pragma unroll
-  for (int j = 0; j < TILES; ++j) {
-    const int id = id_at(p.a, piece.run, j * kTile + g);
-    rows[j] = id < 0 ? -1 : (GEMM1 ? id / p.s.top_k : id) * depth;
-  }
-  float sums[TILES][4] = {};
-  multiply_piece<GEMM1>(sums, p, piece, rows, next);
-  store_piece<GEMM1>(p, piece, sums);
-}
-
-template <bool GEMM1, int MOST_TILES>
-__global__ void __launch_bounds__(kThreads, kPieceBlocks) pieces_kernel(Problem p) {
-  const int thread = static_cast<int>(threadIdx.x);
-  const int first = static_cast<int>(blockIdx.x) * kWarps + thread / kWarpSize;
-  unsigned char* shared = dynamic_shared();
-  Ring ring(shared);
-  // Route ended before GEMM1 let GEMM2 start.
-  if (GEMM1) wait_for_kernel_in_front();
-  let_next_kernel_start();
-  // Runs and their ids are looked up piece by piece: from here they come at once.
-  const int ids = p.s.num_tokens * p.s.top_k;
-  const int most_runs = min(p.s.num_experts, ids);
-  Run* runs = reinterpret_cast<Run*>(shared + kRingBytes);
-  int32_t* flat_ids = reinterpret_cast<int32_t*>(runs + most_runs);
-  for (int i = thread; i < most_runs; i += kThreads) runs[i] = p.a.runs[i];
-  for (int i = thread; i < ids; i += kThreads) flat_ids[i] = p.a.flat_ids[i];
-  const int num_items = *p.a.num_runs * pieces_of_split<GEMM1>(p.s) * (GEMM1 ? 1 : p.splits);
-  p.a.runs = runs;
-  p.a.flat_ids = flat_ids;
-  __syncthreads();
-  PieceSteps<GEMM1> asked = {p, first, num_items};
-  asked.begin();
-  const auto ask = [&] { asked.ask(ring); };
-  const auto next = [&] { return next_stage(ring, ask); };
-  for (int stage = 0; stage < kStages - 1; ++stage) ask();
-  if (!GEMM1) wait_for_kernel_in_front();
-  for (int item = first; item < num_items; item += kWarps * static_cast<int>(gridDim.x)) {
-    const Piece piece = piece_of<GEMM1>(p, item);
-    with_tiles<MOST_TILES>(piece.run.count, [&](auto tiles) {
-      compute_piece<GEMM1, decltype(tiles)::value>(p, piece, next);
-    });
-  }
-}
+namespace {
 
 constexpr int kCombineThreads = 128;
 constexpr int kTermsAtOnce = 8;  // whose loads are under way together
@@ -449,58 +288,12 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
 
 // ---- Launches.
 
-cudaError_t launch_route(const Problem& p,
-                         const float* logits,
-                         bool renormalize,
-                         cudaStream_t stream) {
-  auto* kernel = route_kernel<32>;
-  const int threads = p.s.num_experts <= 256 ? kRouteThreads<8> : kRouteThreads<32>;
-  if (p.s.num_experts <= 256) kernel = route_kernel<8>;
-  if (p.s.num_experts <= 128) kernel = route_kernel<4>;
-  if (p.s.num_experts <= 64) kernel = route_kernel<2>;
-  if (p.s.num_experts <= 32) kernel = route_kernel<1>;
-  return launch(kernel, dim3(1), dim3(static_cast<unsigned>(threads)), 0, stream, p.a, logits, p.s,
-                renormalize);
-}
-
-// Blocks that stay and take one piece of work after another: as many as the GPU holds at once, but
-// no more than `most` on a multiprocessor.
-cudaError_t launch_persistent(
-    void (*kernel)(Problem), int most, size_t shared_bytes, const Problem& p, cudaStream_t stream) {
-  int multiprocessors = 0;
-  int device = 0;
-  int room = 0;
-  cudaError_t status = count_multiprocessors(&multiprocessors);
-  if (status == cudaSuccess) status = cudaGetDevice(&device);
-  if (status == cudaSuccess) {
-    status = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-  }
-  if (status != cudaSuccess) return status;
-  constexpr int kOfCuda = 1024;  // bytes of each block
-  const int fit = room / (static_cast<int>(shared_bytes) + kOfCuda);
-  const int blocks = multiprocessors * (fit < 1 ? 1 : fit < most ? fit : most);
-  return launch(behind_kernel_in_front(kernel), kernel, dim3(static_cast<unsigned>(blocks)),
-                dim3(kThreads), shared_bytes, stream, p);
-}
-
 cudaError_t launch_gemv1(const Problem& p, cudaStream_t stream) {
   if (p.s.num_tokens == 1) {
     return launch_persistent(gemv1_kernel<1>, kGemv1Blocks<1>, 0, p, stream);
   }
   return launch_persistent(gemv1_kernel<kMaxGemvTokens>, kGemv1Blocks<kMaxGemvTokens>, 0, p,
                            stream);
-}
-
-// At most two tiles, as 16 tokens have, leave registers for more of their values under way.
-template <bool GEMM1>
-cudaError_t launch_pieces(const Problem& p, cudaStream_t stream) {
-  const size_t ids = static_cast<size_t>(p.s.num_tokens) * static_cast<size_t>(p.s.top_k);
-  const size_t experts = static_cast<size_t>(p.s.num_experts);
-  const size_t bytes =
-      kRingBytes + (ids < experts ? ids : experts) * sizeof(Run) + ids * sizeof(int32_t);
-  auto* kernel = p.s.num_tokens <= 2 * kTile ? pieces_kernel<GEMM1, 2>
-                                             : pieces_kernel<GEMM1, kMaxTokens / kTile>;
-  return launch_persistent(kernel, kPieceBlocks, bytes, p, stream);
 }
 
 cudaError_t launch_gemv2(const Problem& p, cudaStream_t stream) {
@@ -547,7 +340,7 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   if (num_tokens == 0) return cudaSuccess;
   const Sizes sizes = {num_tokens, num_experts, top_k, hidden_size, intermediate_size};
   const Problem p = {out, x, w13, w2, arrays_of(workspace, sizes), sizes, splits_of(sizes)};
-  cudaError_t status = launch_route(p, logits, renormalize, stream);
+  cudaError_t status = launch_route(p.a, p.s, logits, renormalize, stream);
   if (status != cudaSuccess) return status;
   // Up to kMaxGemvTokens tokens: launch_gemv1 and launch_gemv2. Above: launch_pieces for GEMM1 and
   // for GEMM2, and launch_combine. The first error is returned.

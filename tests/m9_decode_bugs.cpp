@@ -38,10 +38,10 @@ const Mistake kPlaces = {
     "first + the number of tokens before it in the mask, whose 64 bits stand for 64 tokens."};
 const Mistake kLower = {"M9-LOWER", "m9.y", "y",
                         "Only columns 8 to 15 of every 16 are wrong: they are rows g + 8 of the "
-                        "piece, sums[j][2 + i]."};
+                        "piece, sums[2 + i]."};
 const Mistake kUpper = {
     "M9-UPPER", "m9.y", "y",
-    "Only columns 0 to 7 of every 16 are wrong: they are rows g of the piece, sums[j][i]."};
+    "Only columns 0 to 7 of every 16 are wrong: they are rows g of the piece, sums[i]."};
 const Mistake kRows = {
     "M9-ROWS", "m9.order", "order",
     "Only some of every four columns are wrong: a block has rows column + 0 to 3 of W2."};
