@@ -7,8 +7,9 @@
 //   combine   T > 4: out[token] = sum over slots of weight * (sum over splits of y)
 //
 // There are too few tokens to fill a tile and nothing to reuse: each weight of an expert that was
-// hit is read once, straight into registers, and used for all tokens of the expert. For T <= 4 by
-// fused multiply-adds, above by mma.sync with W as its M and tokens as its N, eight at a time.
+// hit is read once, by one warp, and used for all tokens of the expert. For T <= 4 it goes straight
+// into registers and fused multiply-adds; above into a ring of the warp's own in shared memory,
+// from there into mma.sync with W as its M and tokens as its N, eight at a time.
 //
 // Worked example: T = 4, K = 2, E = 3, the routing of m1_align.h: experts 0 1, 1 2, 0 2, 1 0. Bit t
 // of an expert's mask says that token t chose it: 1101, 1011, 0110 (token 3 is the first digit).
@@ -19,8 +20,10 @@
 // chose; all else is small. At 4.8 TB/s (H200) the Qwen3-30B-A3B layer (E 128, K 8, H 2048, I 768)
 // takes 15.7 us for one token, of which 8 experts are hit.
 //
-// Files: the contract here; given is drills/m9_decode.routing.h (the workspace, route); yours is
-// mine/m9_decode.cu: the steps of route, the products, the sums in a fixed order, the launches.
+// Files: the contract here; given are drills/m9_decode.routing.h (the workspace, route),
+// drills/m9_decode.pieces.h (what a warp works with: loads, the ring) and m9_decode.products.h (the
+// frame of the products for T > 4); yours is mine/m9_decode.cu: the steps of route, the products,
+// the order of the ring, sums in a fixed order, the launches.
 //
 // Sources: llama.cpp and FasterTransformer (matrix times vector by warps), DeepGEMM and LMDeploy
 // (W as M for few tokens); masks of 64 tokens and the order of columns in fragments are ours.

@@ -7,6 +7,7 @@
 
 #include <drills/choose_experts.h>
 #include <drills/dependent_launch.h>
+#include <drills/launch.h>
 #include <drills/layer_arrays.h>
 #include <drills/m9_decode.h>
 
@@ -42,8 +43,8 @@ struct Sizes {
   int intermediate_size;
 };
 
-inline constexpr int kMaxGemvTokens = 4;  // up to here multiply-adds keep up with the memory
 inline constexpr int kPieceRows = 16;     // of W, that a warp multiplies at a time above
+inline constexpr int kMaxGemvTokens = 4;  // up to here multiply-adds keep up with the memory
 
 // Into how many parts GEMM2 (T > 4) cuts I: where few experts have few rows, there would be about
 // as many pieces as warps, and the last ones would run alone. Of sizes only: neither the routing
@@ -78,16 +79,15 @@ inline Arrays arrays_of(void* workspace, const Sizes& s) {
   return a;
 }
 
-// ---- Route: one block, a thread for each two experts there may be.
+// ---- Route: one block, in which every warp has some of the tokens and every thread some experts.
 
-inline constexpr int kRouteThreads = kMaxExperts / 2;
-inline constexpr int kRouteWarps = kRouteThreads / kWarpSize;
+inline constexpr int kMaxRouteThreads = 1024;
 
 struct RouteShared {
   TokenMask chosen_by[kMaxExperts];
   int first[kMaxExperts];  // of the expert's run
   int ids[kMaxTokens * kMaxTopK];
-  int warp_totals[kRouteWarps];
+  int warp_totals[kMaxRouteThreads / kWarpSize];
 };
 
 // Yours. Called for each slot, in any order, by different threads: notes that token `token` chose
@@ -113,20 +113,24 @@ __device__ inline int sum_before(RouteShared& shared, int value) {
   return sum - value + __reduce_add_sync(kAllLanes, total);
 }
 
-template <int PER_LANE>
-__global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
-                                                              const float* logits,  // [T, E]
-                                                              Sizes s,
-                                                              bool renormalize) {
-  __shared__ RouteShared shared;
-  let_next_kernel_start();
+// The routing of all tokens, by a block of THREADS threads.
+template <int PER_LANE, int THREADS>
+__device__ void route(RouteShared& shared,
+                      const Arrays& a,
+                      const float* logits,  // [T, E]
+                      const Sizes& s,
+                      bool renormalize) {
+  constexpr int kExpertsOfThread = kMaxExperts / THREADS;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpSize;
-  for (int e = thread; e < kMaxExperts; e += kRouteThreads) shared.chosen_by[e] = 0;
-  // A place that is never written, while blanks are left, must not send anybody astray.
-  for (int i = thread; i < s.num_tokens * s.top_k; i += kRouteThreads) a.flat_ids[i] = 0;
+  const int ids = s.num_tokens * s.top_k;
+  for (int e = thread; e < kMaxExperts; e += THREADS) shared.chosen_by[e] = 0;
+  // A place that is never written, while blanks are left, must not send anybody astray. Runs are
+  // copied as a whole, also those that there aren't.
+  for (int i = thread; i < ids; i += THREADS) a.flat_ids[i] = 0;
+  for (int i = thread; i < min(ids, s.num_experts); i += THREADS) a.runs[i] = {};
   __syncthreads();
-  for (int token = thread / kWarpSize; token < s.num_tokens; token += kRouteWarps) {
+  for (int token = thread / kWarpSize; token < s.num_tokens; token += THREADS / kWarpSize) {
     int id = 0;
     float weight = 0.0f;
     choose_experts<PER_LANE>(logits + static_cast<int64_t>(token) * s.num_experts, s.num_experts,
@@ -144,21 +148,47 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
     const int count = __popcll(shared.chosen_by[expert]);
     return count > 0 ? (1 << 16) + count : 0;
   };
-  const int own = own_of(2 * thread) + own_of(2 * thread + 1);
-  const int before = sum_before(shared, own);
-  for (int i = 0; i < 2; ++i) {
-    const int expert = 2 * thread + i;
-    const int here = before + (i == 0 ? 0 : own_of(2 * thread));
+  int own = 0;
+  for (int i = 0; i < kExpertsOfThread; ++i) own += own_of(thread * kExpertsOfThread + i);
+  int before = sum_before(shared, own);
+  if (thread == THREADS - 1) *a.num_runs = (before + own) >> 16;
+  for (int i = 0; i < kExpertsOfThread; ++i) {
+    const int expert = thread * kExpertsOfThread + i;
     const TokenMask mask = shared.chosen_by[expert];
-    shared.first[expert] = here & 0xffff;
+    shared.first[expert] = before & 0xffff;
     if (mask == 0) continue;
-    a.runs[here >> 16] = {expert, here & 0xffff, __popcll(mask), static_cast<unsigned>(mask)};
+    a.runs[before >> 16] = {expert, before & 0xffff, __popcll(mask), static_cast<unsigned>(mask)};
+    before += own_of(expert);
   }
-  if (thread == kRouteThreads - 1) *a.num_runs = (before + own) >> 16;
   __syncthreads();
-  for (int id = thread; id < s.num_tokens * s.top_k; id += kRouteThreads) {
-    place_id(shared, a, id, s.top_k);
-  }
+  for (int id = thread; id < ids; id += THREADS) place_id(shared, a, id, s.top_k);
+}
+
+// PER_LANE of a token's experts for each lane; where they are many, registers allow fewer threads.
+template <int PER_LANE>
+inline constexpr int kRouteThreads = PER_LANE > 8 ? kMaxRouteThreads / 2 : kMaxRouteThreads;
+
+template <int PER_LANE>
+__global__ void __launch_bounds__(kRouteThreads<PER_LANE>)
+    route_kernel(Arrays a,
+                 const float* logits,  // [T, E]
+                 Sizes s,
+                 bool renormalize) {
+  __shared__ RouteShared shared;
+  let_next_kernel_start();
+  route<PER_LANE, kRouteThreads<PER_LANE>>(shared, a, logits, s, renormalize);
+}
+
+inline cudaError_t launch_route(
+    const Arrays& a, const Sizes& s, const float* logits, bool renormalize, cudaStream_t stream) {
+  auto* kernel = route_kernel<32>;
+  const int threads = s.num_experts <= 256 ? kRouteThreads<8> : kRouteThreads<32>;
+  if (s.num_experts <= 256) kernel = route_kernel<8>;
+  if (s.num_experts <= 128) kernel = route_kernel<4>;
+  if (s.num_experts <= 64) kernel = route_kernel<2>;
+  if (s.num_experts <= 32) kernel = route_kernel<1>;
+  return launch(kernel, dim3(1), dim3(static_cast<unsigned>(threads)), 0, stream, a, logits, s,
+                renormalize);
 }
 
 }  // namespace moe::DRILL_SIDE::m9

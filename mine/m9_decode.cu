@@ -1,13 +1,13 @@
 // m9_decode: the layer for a few tokens, in three kernels or four.
 //
-// The given headers have the workspace and the frame of route (m9_decode.routing.h) and what a warp
-// works with (m9_decode.pieces.h). Here: the two steps of route; for T <= 4 both products by
-// multiply-adds, GEMM2 with the sum over experts; above both products by mma.sync and the sum over
-// splits and slots; the launches.
+// The given headers have the workspace and the frame of route (m9_decode.routing.h), what a warp
+// works with (m9_decode.pieces.h) and the frame of the products for T > 4 (m9_decode.products.h).
+// Here: the two steps of route; for T <= 4 both products by multiply-adds, GEMM2 with the sum over
+// experts; above the ring, rows, columns and mmas of a warp, and the sum over splits and slots; the
+// launches.
 //
-// No weight goes through shared memory: nobody else wants it. What keeps the memory busy are loads
-// under way, 4 KB a warp and 16 warps a multiprocessor. At 4.8 TB/s and a latency of about 1 us,
-// 36 KB must be under way on each of 132.
+// No warp wants what another one reads, so no weight is shared. What keeps the memory busy are
+// bytes under way: at 4.8 TB/s and a latency of about 1 us, 36 KB on each of 132 multiprocessors.
 //
 // The contract is drills/m9_decode.h; the note is content/m9_decode.md.
 #include <drills/m9_decode.h>
@@ -16,6 +16,7 @@
 #include <drills/dependent_launch.h>
 #include <drills/launch.h>
 #include <drills/m9_decode.pieces.h>
+#include <drills/m9_decode.products.h>
 #include <drills/m9_decode.routing.h>
 #include <drills/persistent.h>
 #include <drills/ptx.h>
@@ -85,7 +86,7 @@ __device__ __forceinline__ void store_h(const Problem& p,
 
 // A warp takes two columns of h at a time, of one expert: rows i and i + 1 of gate and of up.
 template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv1_kernel(Problem p) {
+__global__ void __launch_bounds__(kThreads, kGemv1Blocks<TOKENS>) gemv1_kernel(Problem p) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp =
       static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv1_kern
 
 // A block takes four columns of out, of all tokens. Its warps share the steps of all runs.
 template <int TOKENS>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv2_kernel(Problem p) {
+__global__ void __launch_bounds__(kThreads, kGemv2Blocks<TOKENS>) gemv2_kernel(Problem p) {
   __shared__ float parts[kWarps][kRows][TOKENS];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpSize;
@@ -192,146 +193,77 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) gemv2_kern
   }
 }
 
+}  // namespace
+
 // ---- T > 4: mma.sync, 16 rows of W by eight tokens. lane = 4 * g + quad.
 
-// Adds rows upper and lower of W (this lane's: g and g + 8 of the 16; lower null: no such row)
-// times row rows[j] of tokens (token g of tile j; -1: none), which are `depth` long, to sums, over
-// columns begin .. end - 1.
-template <int TILES>
-__device__ __forceinline__ void multiply_piece(float (&sums)[TILES][4],
-                                               const __nv_bfloat16* upper,
-                                               const __nv_bfloat16* lower,
-                                               const __nv_bfloat16* tokens,
-                                               const int (&rows)[TILES],
-                                               int depth,
-                                               int begin,
-                                               int end) {
-  const int quad = static_cast<int>(threadIdx.x) % 4;
-  const uint4 zeros = make_uint4(0, 0, 0, 0);
-  for (int first = begin; first < end; first += kColumns * kColumnsAtOnce) {
-    uint4 w[kColumnsAtOnce][2];
-#pragma unroll
-    for (int b = 0; b < kColumnsAtOnce; ++b) {
-      const int k = first + b * kColumns + quad * kChunk;
-      w[b][0] = k < end ? load_weights(upper + k) : zeros;
-      w[b][1] = k < end && lower != nullptr ? load_weights(lower + k) : zeros;
-    }
-#pragma unroll
-    for (int b = 0; b < kColumnsAtOnce; ++b) {
-      if (first + b * kColumns >= end) break;
-      const int k = first + b * kColumns + quad * kChunk;
-#pragma unroll
-      for (int j = 0; j < TILES; ++j) {
-        uint4 v = zeros;
-        if (k < end && rows[j] >= 0) {
-          v = *reinterpret_cast<const uint4*>(tokens + static_cast<int64_t>(rows[j]) * depth + k);
-        }
-        // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has
-        // eight columns side by side. Which column a place stands for does not matter, as long as a
-        // and b agree: two mmas, of the first two words and of the last two.
-        // BEGIN m9.fragments
-        // about 6 lines
-        DRILL_TODO("m9.fragments");
-        // END m9.fragments
-      }
-    }
-  }
+// ask() asks for one more stage, which goes where the stage before this one was, and closes a group
+// of copies, also behind the end. kStages - 1 have been asked for before the first call.
+template <class Ask>
+__device__ __forceinline__ const unsigned char* next_stage(Ring& ring, const Ask& ask) {
+  // The stage has arrived when this lane's copies have and those of the others; the one before may
+  // be overwritten when all lanes have read it.
+  // BEGIN m9.ring
+  // about 3 lines
+  DRILL_TODO("m9.ring");
+  // END m9.ring
+  return ring.next_used();
 }
 
-// sums[j][i] is row g of the piece and token 2 * quad + i of tile j, sums[j][2 + i] row g + 8.
-template <bool GEMM1, int TILES>
-__device__ __forceinline__ void store_piece(
-    const Problem& p, const Run& run, int piece, int split, const float (&sums)[TILES][4]) {
-  const int g = static_cast<int>(threadIdx.x) % kWarpSize / 4;
-  const int quad = static_cast<int>(threadIdx.x) % 4;
-  const int hidden = p.s.hidden_size;
-#pragma unroll
-  for (int j = 0; j < TILES; ++j) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int64_t id = id_at(p.a, run, j * kTile + quad * 2 + i);
-      if (id < 0) continue;
-      if (GEMM1) {  // gate is row g, up row g + 8
-        const float h = silu_and_mul(sums[j][i], sums[j][2 + i]);
-        p.a.h[id * p.s.intermediate_size + piece * 8 + g] = __float2bfloat16(h);
-      } else {
-        // y is [splits, T*K, H], in fp32. Row g of the piece is column piece * kPieceRows + g; the
-        // last piece may have eight rows.
-        // BEGIN m9.y
-        // about 4 lines
-        DRILL_TODO("m9.y");
-        // END m9.y
-      }
-    }
-  }
+__device__ __forceinline__ Columns columns_of_split(int depth, int split, int splits) {
+  Columns columns = {0, depth};
+  // Each split has its share of the steps of kColumns columns, the last of which may be short. All
+  // columns belong to one split.
+  // BEGIN m9.split
+  // about 3 lines
+  DRILL_TODO("m9.split");
+  // END m9.split
+  return columns;
 }
 
-// One piece: 16 rows of W by all tokens of the run. GEMM1: the gate and up rows of eight columns of
-// h; GEMM2: 16 columns of y, over the columns of one split.
-template <bool GEMM1, int TILES>
-__device__ __forceinline__ void compute_piece(const Problem& p,
-                                              const Run& run,
-                                              int piece,
-                                              int split) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int g = lane / 4;
-  const int hidden = p.s.hidden_size;
+__device__ __forceinline__ RowPair rows_of_pair(const Problem& p, const Piece& piece, int row) {
+  const int depth = p.s.hidden_size;
   const int inner = p.s.intermediate_size;
-  const int depth = GEMM1 ? hidden : inner;
-  int rows[TILES];  // of x or h, for this lane's token of each tile
-#pragma unroll
-  for (int j = 0; j < TILES; ++j) {
-    const int id = id_at(p.a, run, j * kTile + g);
-    rows[j] = GEMM1 && id >= 0 ? id / p.s.top_k : id;
-  }
-  const __nv_bfloat16* upper = nullptr;
-  const __nv_bfloat16* lower = nullptr;
-  int begin = 0;
-  int end = depth;
-  if (GEMM1) {
-    // Rows 0 to 7 of the 16 are gate rows 8 * piece and on, rows 8 to 15 the up rows of the same
-    // columns of h: this lane has g and g + 8, so that both sums of a column meet in one thread.
-    // BEGIN m9.pair
-    // about 3 lines
-    DRILL_TODO("m9.pair");
-    upper = p.w13 + static_cast<int64_t>(run.expert) * 2 * inner * depth;
-    // END m9.pair
-  } else {
-    const int64_t row = piece * kPieceRows + g;
-    upper = p.w2 + (static_cast<int64_t>(run.expert) * hidden + row) * depth;
-    if (row + 8 < hidden) lower = upper + static_cast<int64_t>(8) * depth;
-    // Split `split` of p.splits has its share of the steps of kColumns columns, the last of which
-    // may be short. All columns belong to one split.
-    // BEGIN m9.split
-    // about 3 lines
-    DRILL_TODO("m9.split");
-    // END m9.split
-  }
-  float sums[TILES][4] = {};
-  multiply_piece(sums, upper, lower, GEMM1 ? p.x : p.a.h, rows, depth, begin, end);
-  store_piece<GEMM1>(p, run, piece, split, sums);
+  RowPair rows = {p.w13, nullptr};
+  // Rows 0 to 7 of the 16 are gate rows 8 * number and on, rows 8 to 15 the up rows of the same
+  // columns of h, so that both sums of a column meet in one thread. This lane has row `row` of each
+  // eight.
+  // BEGIN m9.pair
+  // about 4 lines
+  DRILL_TODO("m9.pair");
+  rows.upper = p.w13 + static_cast<int64_t>(piece.run.expert) * 2 * inner * depth;
+  // END m9.pair
+  return rows;
 }
 
-template <bool GEMM1>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) pieces_kernel(Problem p) {
-  const int warp =
-      static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
-  wait_for_kernel_in_front();
-  let_next_kernel_start();
-  const int pieces =
-      GEMM1 ? p.s.intermediate_size / 8 : (p.s.hidden_size + kPieceRows - 1) / kPieceRows;
-  const int pieces_of_run = pieces * (GEMM1 ? 1 : p.splits);
-  const int num_items = *p.a.num_runs * pieces_of_run;
-  for (int item = warp; item < num_items; item += static_cast<int>(gridDim.x) * kWarps) {
-    const Run run = p.a.runs[item / pieces_of_run];
-    const int in_run = item % pieces_of_run;
-    with_tiles(run.count, [&](auto tiles) {
-      compute_piece<GEMM1, decltype(tiles)::value>(p, run, in_run % pieces, in_run / pieces);
-    });
-  }
+__device__ __forceinline__ void multiply_part(float (&sums)[4],
+                                              const uint4& upper,
+                                              const uint4& lower,
+                                              const uint4& v) {
+  // A lane's fragment of a wants columns 2 * quad, + 1, + 8 and + 9 of 16; this lane has eight
+  // columns side by side. Which column a place stands for does not matter, as long as a and b
+  // agree: two mmas, of the first two words and of the last two.
+  // BEGIN m9.fragments
+  // about 6 lines
+  DRILL_TODO("m9.fragments");
+  // END m9.fragments
 }
+
+__device__ __forceinline__ void store_y(
+    const Problem& p, const Piece& piece, int64_t id, int g, const float (&sums)[4], int i) {
+  const int hidden = p.s.hidden_size;
+  // y is [splits, T*K, H], in fp32. sums[i] is row g of the piece, column number * kPieceRows + g
+  // of y; sums[2 + i] is row g + 8: the last piece may have eight rows.
+  // BEGIN m9.y
+  // about 4 lines
+  DRILL_TODO("m9.y");
+  // END m9.y
+}
+
+namespace {
 
 constexpr int kCombineThreads = 128;
+constexpr int kTermsAtOnce = 8;  // whose loads are under way together
 
 // A thread has four columns of one token.
 __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
@@ -346,7 +278,7 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
   // Slots in ascending order, and in a slot its splits: y of a split and a flat id is row
   // split * ids + flat_id. The weight of a slot is topk_weights[flat_id].
   // BEGIN m9.combine
-  // about 11 lines
+  // about 21 lines
   DRILL_TODO("m9.combine");
   // END m9.combine
   __nv_bfloat162* to = reinterpret_cast<__nv_bfloat162*>(p.out + token * hidden + column);
@@ -356,31 +288,17 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(Problem p) {
 
 // ---- Launches.
 
-cudaError_t launch_route(const Problem& p,
-                         const float* logits,
-                         bool renormalize,
-                         cudaStream_t stream) {
-  auto* kernel = route_kernel<32>;
-  if (p.s.num_experts <= 256) kernel = route_kernel<8>;
-  if (p.s.num_experts <= 128) kernel = route_kernel<4>;
-  if (p.s.num_experts <= 64) kernel = route_kernel<2>;
-  if (p.s.num_experts <= 32) kernel = route_kernel<1>;
-  return launch(kernel, dim3(1), dim3(kRouteThreads), 0, stream, p.a, logits, p.s, renormalize);
+cudaError_t launch_gemv1(const Problem& p, cudaStream_t stream) {
+  if (p.s.num_tokens == 1) {
+    return launch_persistent(gemv1_kernel<1>, kGemv1Blocks<1>, 0, p, stream);
+  }
+  return launch_persistent(gemv1_kernel<kMaxGemvTokens>, kGemv1Blocks<kMaxGemvTokens>, 0, p,
+                           stream);
 }
 
-// Blocks that stay and take one piece of work after another.
-cudaError_t launch_persistent(void (*kernel)(Problem), const Problem& p, cudaStream_t stream) {
-  int multiprocessors = 0;
-  const cudaError_t status = count_multiprocessors(&multiprocessors);
-  if (status != cudaSuccess) return status;
-  return launch(behind_kernel_in_front(kernel), kernel,
-                dim3(static_cast<unsigned>(multiprocessors * kBlocksPerMultiprocessor)),
-                dim3(kThreads), 0, stream, p);
-}
-
-template <int TOKENS>
 cudaError_t launch_gemv2(const Problem& p, cudaStream_t stream) {
-  return launch(behind_kernel_in_front(gemv2_kernel<TOKENS>), gemv2_kernel<TOKENS>,
+  auto* kernel = p.s.num_tokens == 1 ? gemv2_kernel<1> : gemv2_kernel<kMaxGemvTokens>;
+  return launch(behind_kernel_in_front(kernel), kernel,
                 dim3(static_cast<unsigned>(p.s.hidden_size / kRows)), dim3(kThreads), 0, stream, p);
 }
 
@@ -422,13 +340,12 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   if (num_tokens == 0) return cudaSuccess;
   const Sizes sizes = {num_tokens, num_experts, top_k, hidden_size, intermediate_size};
   const Problem p = {out, x, w13, w2, arrays_of(workspace, sizes), sizes, splits_of(sizes)};
-  cudaError_t status = launch_route(p, logits, renormalize, stream);
+  cudaError_t status = launch_route(p.a, p.s, logits, renormalize, stream);
   if (status != cudaSuccess) return status;
-  // Up to kMaxGemvTokens tokens: gemv1_kernel (launch_persistent) and launch_gemv2, both for one
-  // token or for four. Above: pieces_kernel<true>, pieces_kernel<false> and launch_combine. The
-  // first error is returned.
+  // Up to kMaxGemvTokens tokens: launch_gemv1 and launch_gemv2. Above: launch_pieces for GEMM1 and
+  // for GEMM2, and launch_combine. The first error is returned.
   // BEGIN m9.launches
-  // about 11 lines
+  // about 7 lines
   DRILL_TODO("m9.launches");
   return cudaSuccess;
   // END m9.launches

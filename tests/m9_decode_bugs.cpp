@@ -20,10 +20,11 @@ using oracle::LayerProblem;
 using Model = judge::MatrixModel<LayerProblem>;
 
 constexpr int kMaxGemvTokens = 4;
-constexpr int kWord = 2;    // columns
-constexpr int kChunk = 8;   // columns of a lane
-constexpr int kWarps = 8;   // of a block
-constexpr int kStep = 256;  // columns of a warp, T <= 4
+constexpr int kWord = 2;       // columns
+constexpr int kChunk = 8;      // columns of a lane
+constexpr int kWarps = 8;      // of a block
+constexpr int kStep = 256;     // columns of a warp, T <= 4
+constexpr int kColumns = 128;  // of a step of the ring, T > 4
 
 const Mistake kShared = {
     "M9-SHARED", "m9.place", "place",
@@ -37,10 +38,10 @@ const Mistake kPlaces = {
     "first + the number of tokens before it in the mask, whose 64 bits stand for 64 tokens."};
 const Mistake kLower = {"M9-LOWER", "m9.y", "y",
                         "Only columns 8 to 15 of every 16 are wrong: they are rows g + 8 of the "
-                        "piece, sums[j][2 + i]."};
+                        "piece, sums[2 + i]."};
 const Mistake kUpper = {
     "M9-UPPER", "m9.y", "y",
-    "Only columns 0 to 7 of every 16 are wrong: they are rows g of the piece, sums[j][i]."};
+    "Only columns 0 to 7 of every 16 are wrong: they are rows g of the piece, sums[i]."};
 const Mistake kRows = {
     "M9-ROWS", "m9.order", "order",
     "Only some of every four columns are wrong: a block has rows column + 0 to 3 of W2."};
@@ -55,7 +56,13 @@ const Mistake kAllPieces = {
     "T > 4: every token is wrong. Do a and b of both mmas have the same columns (m9.fragments), "
     "are "
     "the rows gate and up of the same columns (m9.pair), are all splits written and added up "
-    "(m9.split, m9.y, m9.combine), and all three kernels launched?"};
+    "(m9.split, m9.y), all slots added up (m9.combine), and all three kernels launched?"};
+const Mistake kRing = {
+    "M9-RING", "m9.ring", "ring",
+    "NaN where inputs are numbers: a stage of the ring was used that nobody had asked for, or "
+    "before "
+    "the copies of the other lanes had arrived (m9.ring: wait, meet, ask), or weights of an expert "
+    "that nobody chose (m9.pair)."};
 const Mistake kSplits = {"M9-SPLIT", "m9.split", "split",
                          "The sums over I are incomplete or count some columns twice: every column "
                          "belongs to one split, "
@@ -158,13 +165,14 @@ std::vector<Model> piece_models() {
         "Only the first split counts: a slot's value is the sum of all its splits."},
        [](const LayerProblem& p) {
          const int splits = std::max(1, oracle::decode_splits(p));
-         const int end = (p.intermediate_size + 31) / 32 / splits * 32;
+         const int steps = (p.intermediate_size + kColumns - 1) / kColumns;
+         const int end = steps / splits * kColumns;
          return without(p, [&](int, int column) { return splits > 1 && column >= end; });
        }},
       {{"M9-LASTSTEP", "m9.split", "split",
-        "The last columns of I are missing: the number of steps of 32 columns is rounded up."},
+        "The last columns of I are missing: the number of steps of 128 columns is rounded up."},
        [](const LayerProblem& p) {
-         const int whole = p.intermediate_size / 32 * 32;
+         const int whole = p.intermediate_size / kColumns * kColumns;
          return without(p, [&](int, int column) { return column >= whole; });
        }},
   };
@@ -253,6 +261,12 @@ Verdict explain_decode(const LayerProblem& p,
   const std::vector<uint8_t> judged(static_cast<size_t>(p.num_tokens), 1);
   const auto want = oracle::moe_layer(p);
   const auto difference = judge::compare(out, want, judged, kRules.poison, false, kLayerGates);
+  // NaN and anything is NaN: no model of a sum that has it explains it.
+  const int64_t nan = difference.nan - difference.untouched;
+  if (!is_gemv && nan > 0 && nan == difference.wrong_elements) {
+    return judge::wrong(kRing, verdict.evidence);
+  }
+  if (!verdict.code.empty()) return verdict;
   const auto mistakes =
       judge::explaining(decode_models(is_gemv), p, out, want, difference, judged, kRules);
   if (!mistakes.empty()) return judge::wrong(mistakes, verdict.evidence);

@@ -31,7 +31,7 @@ inline constexpr LayerCase kCases[] = {
     {"rows", "tokens_64_hot", 64, 12, 3, 40, 24, true, kHot},
     {"rows", "tokens_4_hot", 4, 8, 3, 72, 40, true, kHot},
     {"rows", "tokens_3_of_many", 3, 40, 8, 72, 40, true, kNormal},
-    // columns: of x, h and out; steps of 256 for up to 4 tokens, of 32 above
+    // columns: of x, h and out; steps of 256 for up to 4 tokens, of 128 above, in parts of 32
     {"tiles", "gemv_8", 1, 4, 2, 8, 8, true, kNormal},
     {"tiles", "gemv_256", 2, 4, 2, 256, 256, true, kExact},
     {"tiles", "gemv_264_248", 1, 4, 2, 264, 248, true, kNormal},
@@ -42,10 +42,20 @@ inline constexpr LayerCase kCases[] = {
     {"tiles", "gemv_steps_of_eight_runs", 1, 20, 8, 16, 520, true, kNormal},
     {"tiles", "pieces_8", 5, 4, 2, 8, 8, true, kNormal},
     {"tiles", "pieces_24_40", 7, 4, 2, 24, 40, true, kExact},
-    {"tiles", "pieces_128_160", 6, 4, 2, 128, 160, true, kNormal},
-    {"tiles", "pieces_136_264", 11, 3, 2, 136, 264, true, kNormal},
+    {"tiles", "pieces_120_136", 6, 4, 2, 120, 136, true, kNormal},
+    {"tiles", "pieces_128", 6, 4, 2, 128, 128, true, kNormal},
+    {"tiles", "pieces_136_248", 6, 4, 2, 136, 248, true, kNormal},
+    {"tiles", "pieces_256", 7, 4, 2, 256, 256, true, kNormal},
+    {"tiles", "pieces_248_120", 9, 4, 2, 248, 120, true, kNormal},
+    {"tiles", "pieces_264", 11, 3, 2, 264, 264, true, kNormal},
     {"tiles", "pieces_520_136", 6, 2, 1, 520, 136, false, kNormal},
-    // GEMM2 in 1, 2, 3 and 8 splits
+    // the same with 2, 4 and 8 tiles of tokens, whose values are asked for 2 parts ahead or not
+    {"tiles", "tiles_1_of_2", 16, 2, 1, 136, 264, false, kNormal},
+    {"tiles", "tiles_2", 16, 1, 1, 264, 136, false, kNormal},
+    {"tiles", "tiles_4", 17, 1, 1, 136, 264, false, kNormal},
+    {"tiles", "tiles_8", 33, 1, 1, 264, 136, false, kNormal},
+    {"tiles", "tiles_8_full", 64, 1, 1, 136, 168, false, kNormal},
+    // GEMM2 in 1, 2, 3 and 8 splits, whose last step has 8 columns
     {"tiles", "one_split", 6, 3, 2, 8, 1016, true, kNormal},
     {"tiles", "splits_2", 6, 3, 2, 8, 1032, true, kNormal},
     {"tiles", "splits_3", 17, 2, 1, 24, 1544, false, kExact},
