@@ -59,8 +59,8 @@ __device__ void add_up_counts(PlaceShared& shared, const Arrays& a, int num_expe
 }
 
 // Given. Whole tiles and a short last one; but one or two units that are left over are no tile of
-// their own, for which W would be read and multiplied as for one of 64: the first whole tiles, one
-// or two, take one each. With three or more it would not pay to wait for so many long tiles.
+// their own, for which W would be read, and multiplied as by 64 tokens: the first tiles, one or
+// two, take one each. Three units fill most of a half tile.
 __device__ int tiles_of_gemm1(int rows) {
   const int whole = rows / kTokens1;
   const int units = rows % kTokens1 / kUnit;

@@ -17,7 +17,7 @@ using oracle::LayerProblem;
 using oracle::PersistentTile;
 
 constexpr int kBlockColumns = 128;
-constexpr int kHalf = 64;  // rows of a tile of GEMM1 that one warpgroup multiplies
+constexpr int kHalf = 64;    // rows of a tile of GEMM1 that one warpgroup multiplies
 constexpr int kWhole = 128;  // rows of a whole tile of GEMM1
 constexpr int kUnit = 16;
 

@@ -15,8 +15,9 @@ int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Rows of each of an expert's tiles, padding included. Of GEMM1: 128 and a last one that is shorter;
-// but where at most two units of 16 are left over, and as many tiles, the first tiles take one each.
+// Rows of each of an expert's tiles, padding included. Of GEMM1: 128 and a last one that is
+// shorter; but where at most two units of 16 are left over, and as many tiles, the first tiles take
+// one each.
 std::vector<int> lengths_of_tiles(const LayerProblem& p, int gemm, int rows) {
   const int padded = round_up(rows, kUnit);
   if (gemm == 1) {
