@@ -7,10 +7,11 @@
 //   combine   out[token] = sum over slots of weight * y[row of the slot], in the order of slots
 //
 // Rows are sorted by expert as in m7, but an expert's rows are padded to a multiple of 16 and not
-// to whole tiles; which rows a tile has stands in a table of runs. Blocks of both GEMMs stay on
-// their multiprocessor and take the next tile from a counter. Each of the five kernels may start
-// before the one in front has ended; GEMM2 takes an expert's tiles as soon as its rows of h are
-// reported.
+// to whole tiles; which rows a tile has stands in a table of runs. A tile of GEMM1 has at most 128
+// rows; but 16 or 32 rows that an expert has more than whole tiles go to one or two of those, which
+// are then long. Blocks of both GEMMs stay on their multiprocessor and take the next tile from a
+// counter. Each of the five kernels may start before the one in front has ended; GEMM2 takes an
+// expert's tiles as soon as its rows of h are reported.
 //
 // Worked example: T = 4, K = 2, E = 3, the routing of m1_align.h. Experts get 3, 3 and 2 rows, so
 // each has one unit of 16: rows 0, 16 and 32. sorted_row of the flat ids 0 .. 7 is 0 16 17 32 1 33

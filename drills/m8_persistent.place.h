@@ -7,6 +7,7 @@
 namespace moe::DRILL_SIDE::m8 {
 
 inline constexpr int kPlaceThreads = 1024;
+inline constexpr int kRounds = 8;  // of 32 ids: loads that a lane of place_ids has under way
 
 struct PlaceShared {
   int totals[kMaxExperts];  // rows of an expert; then its next free row for this block
@@ -19,9 +20,10 @@ __device__ inline int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// ---- Yours, with their meaning in the kernel file.
+// ---- In the kernel file, with their meaning; what is yours is marked there.
 
 __device__ void add_up_counts(PlaceShared& shared, const Arrays& a, int num_experts);
+__device__ int tiles_of_gemm1(int rows);
 __device__ void write_runs(const Arrays& a,
                            int expert,
                            int rows,
@@ -86,7 +88,7 @@ static __global__ void __launch_bounds__(kPlaceThreads) place_kernel(Arrays a,
   __syncthreads();
   const int count = thread < num_experts ? shared.totals[thread] : 0;
   const int rows = round_up(count, kUnit);
-  const int tiles[2] = {(rows + kTokens1 - 1) / kTokens1, (rows + max_tokens - 1) / max_tokens};
+  const int tiles[2] = {tiles_of_gemm1(rows), (rows + max_tokens - 1) / max_tokens};
   int sums[3] = {};
   exclusive_scan(shared, num_experts, rows, tiles, sums);
   const int first_row = sums[0];
@@ -107,6 +109,15 @@ static __global__ void __launch_bounds__(kPlaceThreads) place_kernel(Arrays a,
   if (thread < kWarpSize) {
     place_ids(shared, a, first, min(num_ids, first + block_ids), num_experts, top_k);
   }
+}
+
+inline cudaError_t launch_place(
+    const Arrays& a, const Sizes& s, int max_tokens, int reports_of_tile, cudaStream_t stream) {
+  LaunchOptions after;
+  after.programmatic = true;
+  return launch(after, place_kernel, dim3(static_cast<unsigned>(route_blocks(s.num_tokens))),
+                dim3(kPlaceThreads), 0, stream, a, s.num_tokens * s.top_k, s.num_experts, s.top_k,
+                tokens_of_route_block(s.num_tokens) * s.top_k, max_tokens, reports_of_tile);
 }
 
 }  // namespace moe::DRILL_SIDE::m8

@@ -14,6 +14,7 @@ namespace moe::DRILL_SIDE::m8 {
 
 inline constexpr int kUnit = 16;      // an expert's rows, and a tile's, are a multiple of this
 inline constexpr int kTokens1 = 128;  // of a whole tile of GEMM1
+inline constexpr int kMaxTokens1 = kTokens1 + kUnit;  // of a long one
 
 // A run of token tiles that belong to one expert. The table has one entry for each tile, so that a
 // tile's number finds its run with one load.
@@ -22,10 +23,18 @@ struct alignas(16) Run {
   int first_tile;  // number of the run's first token tile
   int num_tiles;
   int first_row;   // of the expert, in the sorted order
-  int tile_rows;   // of all its tiles but the last
+  int tile_rows;   // of all its tiles but the last and the long ones
   int rows;        // of the expert, a multiple of kUnit
   int ready_when;  // GEMM2: reports of GEMM1 that complete the expert's rows of h
-  int unused;
+  int long_tiles;  // so many of the first have kUnit rows more than tile_rows
+};
+
+struct Sizes {
+  int num_tokens;
+  int num_experts;
+  int top_k;
+  int hidden_size;
+  int intermediate_size;
 };
 
 struct Arrays {
@@ -134,6 +143,23 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(Arrays a,
     a.counts[static_cast<int64_t>(blockIdx.x) * num_experts + e] = block_counts[e];
   }
   if (blockIdx.x == 0) reset_counters(a, num_experts);
+}
+
+template <int PER_LANE>
+cudaError_t launch_route(
+    const Arrays& a, const float* logits, const Sizes& s, bool renormalize, cudaStream_t stream) {
+  return launch(route_kernel<PER_LANE>, dim3(static_cast<unsigned>(route_blocks(s.num_tokens))),
+                dim3(kRouteThreads), 0, stream, a, logits, s.num_tokens, s.num_experts, s.top_k,
+                tokens_of_route_block(s.num_tokens), renormalize);
+}
+
+inline cudaError_t launch_route(
+    const Arrays& a, const float* logits, const Sizes& s, bool renormalize, cudaStream_t stream) {
+  if (s.num_experts <= 32) return launch_route<1>(a, logits, s, renormalize, stream);
+  if (s.num_experts <= 64) return launch_route<2>(a, logits, s, renormalize, stream);
+  if (s.num_experts <= 128) return launch_route<4>(a, logits, s, renormalize, stream);
+  if (s.num_experts <= 256) return launch_route<8>(a, logits, s, renormalize, stream);
+  return launch_route<32>(a, logits, s, renormalize, stream);
 }
 
 }  // namespace moe::DRILL_SIDE::m8

@@ -19,16 +19,19 @@ inline constexpr int kColumns = 128;  // of the output, in one tile
 inline constexpr int kChunk = 8;      // bf16 values in 16 bytes
 inline constexpr int kSlab = 64;      // rows and columns in one bulk store
 
-// GEMM1: 256 rows of W, 128 of gate and 128 of up, by at most 128 tokens, which are wgmma's M;
-// GEMM2: 128 rows of W, wgmma's M, by at most MAX_TOKENS tokens.
+// GEMM1: 256 rows of W, 128 of gate and 128 of up, by at most 128 tokens, which are wgmma's M, and
+// a unit of tokens behind them; GEMM2: 128 rows of W, wgmma's M, by at most MAX_TOKENS tokens.
 template <bool GEMM1, int MAX_TOKENS>
 struct SharedTiles {
   static constexpr int kWRows = GEMM1 ? 256 : 128;
-  static constexpr int kStageBytes = (kWRows + MAX_TOKENS) * BLOCK_K * 2;
-  static constexpr int STAGES = 196608 / kStageBytes;
+  static constexpr int kTokenRows = GEMM1 ? kMaxTokens1 : MAX_TOKENS;
+  static constexpr int STAGES = 196608 / ((kWRows + MAX_TOKENS) * BLOCK_K * 2);
+  // Of each consumer warpgroup: the unit's room is taken from GEMM1's second one.
+  static constexpr int kSlabBuffers = GEMM1 ? 1 : 2;
   __nv_bfloat16 w[STAGES][kWRows][BLOCK_K];  // swizzled, as are all tiles here
-  __nv_bfloat16 tokens[STAGES][MAX_TOKENS][BLOCK_K];
-  unsigned char slabs[2][2][kSlab * kSlab * 2];  // two for each consumer warpgroup
+  __nv_bfloat16 tokens[STAGES][kTokenRows][BLOCK_K];
+  unsigned char slabs[2][kSlabBuffers][kSlab * kSlab * 2];
+  unsigned char units[GEMM1 ? 2 : 1][GEMM1 ? kUnit * kSlab * 2 : 16];  // GEMM1: one for each
   int4 tile[STAGES];  // whose data a stage holds: (expert, tokens, first row, column tile), or
                       // expert = -1 after the last tile
   uint64_t full[STAGES];
@@ -100,6 +103,16 @@ __device__ inline void pack_pairs(uint32_t* pairs, const float* c, const float* 
   }
 }
 
+// Writes a unit of tokens by this warp's 16 columns, of which c[0 .. 3] of the 64 are the thread's
+// packed pairs, to 16 rows of a slab. The sums are W by tokens: stored transposed.
+__device__ inline void write_unit(unsigned char* rows, const uint32_t (&pairs)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize % 4;
+  const int token = lane / 16 * 8 + lane % 8;
+  const int chunk = (warp * 2 + lane / 8 % 2) ^ (token % 8);
+  stmatrix_x4_trans(rows + token * 128 + chunk * 16, pairs);
+}
+
 // Calls f with the number of tokens, units * kUnit, as a type whose ::value is a constant: wgmma
 // has an instruction for each N. At most MAX_TOKENS.
 template <int MAX_TOKENS, class Function>
@@ -147,14 +160,6 @@ __device__ __forceinline__ void with_width(int units, Function f) {
 }
 
 // ---- The host side of the bulk copies.
-
-struct Sizes {
-  int num_tokens;
-  int num_experts;
-  int top_k;
-  int hidden_size;
-  int intermediate_size;
-};
 
 struct Maps {
   CUtensorMap w13, w2;

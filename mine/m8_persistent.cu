@@ -6,8 +6,8 @@
 // with tiles from a counter; combine; the launches.
 //
 // GEMM1 has tokens as wgmma's M: 128 by 256 rows of W; a last tile of at most 64 tokens needs one
-// of the two consumer warpgroups. GEMM2 has W as M and tokens as N: any multiple of 16 tokens, so
-// that little is padding.
+// of the two consumer warpgroups; a long tile has 16 tokens more, as N. GEMM2 has W as M and tokens
+// as N: any multiple of 16 tokens, so that little is padding.
 //
 // While blanks are left run it with --cpu: on a GPU half a ring waits for ever.
 //
@@ -30,7 +30,7 @@ __device__ void reset_counters(const Arrays& a, int num_experts) {
   // END m8.reset
 }
 
-// ---- Place. place_kernel, in the given header, calls these three.
+// ---- Place. place_kernel, in the given header, calls these four.
 
 // totals[e]: counts[b][e] of all gridDim.x blocks b; before[e]: of those below blockIdx.x. Both are
 // 0 so far. There are more threads than experts: let several add up for one expert (atomicAdd).
@@ -44,9 +44,18 @@ __device__ void add_up_counts(PlaceShared& shared, const Arrays& a, int num_expe
   // END m8.totals
 }
 
-// The run of one expert in the tables of both GEMMs. GEMM1 wants whole tiles of kTokens1 and a
-// short last one; GEMM2 tiles of the same length, a multiple of kUnit. GEMM1's tiles report
-// reports_of_tile times each.
+// Given. Whole tiles and a short last one; but one or two units that are left over are no tile of
+// their own, for which W would be read, and multiplied as by 64 tokens: the first tiles, one or
+// two, take one each. Three units fill most of a half tile.
+__device__ int tiles_of_gemm1(int rows) {
+  const int whole = rows / kTokens1;
+  const int units = rows % kTokens1 / kUnit;
+  return whole + (units > min(whole, 2) ? 1 : 0);
+}
+
+// The run of one expert in the tables of both GEMMs. GEMM1 wants tiles of kTokens1; rows that its
+// tiles don't hold make as many of the first ones long by kUnit as it takes. GEMM2 wants tiles of
+// the same length, a multiple of kUnit. GEMM1's tiles report reports_of_tile times each.
 __device__ void write_runs(const Arrays& a,
                            int expert,
                            int rows,
@@ -57,26 +66,34 @@ __device__ void write_runs(const Arrays& a,
 #pragma unroll
   for (int g = 0; g < 2; ++g) {
     int tile_rows = kTokens1;
+    int long_tiles = 0;
     // BEGIN m8.cut
-    // about 9 lines
+    // about 16 lines
     DRILL_TODO("m8.cut");
     // END m8.cut
   }
 }
 
-// One warp gives the ids first .. last - 1, 32 at a time, the rows totals[expert] and on, in
-// ascending order of ids: who came first would change from run to run, and with it the last bits of
-// SiLU.
+// One warp gives the ids first .. last - 1, kRounds times 32 at a time, the rows totals[expert] and
+// on, in ascending order of ids: who came first would change from run to run, and with it the last
+// bits of SiLU. The loads of all rounds are asked for before the first is used.
 __device__ void place_ids(
     PlaceShared& shared, const Arrays& a, int first, int last, int num_experts, int top_k) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int bits = kWarpSize - __clz(num_experts - 1);
-  for (int i = first; i < last; i += kWarpSize) {
-    const int id = i + lane;
-    const int expert = id < last ? a.topk_ids[id] : 0;
+  for (int i = first; i < last; i += kRounds * kWarpSize) {
+    int experts[kRounds];
+    unsigned same[kRounds];  // lanes with an id
+#pragma unroll
+    for (int r = 0; r < kRounds; ++r) {
+      const int id = i + r * kWarpSize + lane;
+      experts[r] = id < last ? a.topk_ids[id] : 0;
+      same[r] = __ballot_sync(kAllLanes, id < last);
+    }
     // Lanes whose expert is the same agree in every bit; rank is this lane's place among them.
+    // Round r comes before round r + 1. The loops over rounds are unrolled: arrays in registers.
     // BEGIN m8.place
-    // about 15 lines
+    // about 22 lines
     DRILL_TODO("m8.place");
     // END m8.place
   }
@@ -91,7 +108,7 @@ namespace {
 // first_tile * num_pid_n.
 __device__ Tile tile_of(int pid, int num_pid_n, const Run* runs) {
   // BEGIN m8.tile_of
-  // about 6 lines
+  // about 7 lines
   DRILL_TODO("m8.tile_of");
   return {};
   // END m8.tile_of
@@ -108,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   constexpr int STAGES = Shared::STAGES;
   constexpr int kSlabs = MAX_TOKENS / kSlab;  // GEMM1: of 64 columns, GEMM2: of 64 tokens
   constexpr int kHeld = MAX_TOKENS / 4;       // packed pairs that a thread keeps of a tile
-  constexpr int kRowsOfThread = MAX_TOKENS / 16;
+  constexpr int kRowsOfThread = GEMM1 ? kMaxTokens1 / 16 : 1;  // of x, of a tile
 
   auto& tiles = *dynamic_shared<Shared>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -144,7 +161,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int my_chunk = thread % kChunk;
     const int my_row = thread / kChunk;
     // Eight lanes copy the eight chunks of the same rows; each knows the tokens of two of them.
-    int next_tokens[2] = {};  // of rows my_row + 16 * my_chunk, and 128 rows further
+    int next_tokens[2] = {-1, -1};  // of rows my_row + 16 * my_chunk, and 128 rows further
     const auto look_up = [&](const Tile& tile) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
@@ -172,8 +189,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                        static_cast<uint32_t>(my_chunk) * 16u;
           valid |= (token >= 0 ? 1u : 0u) << i;
         }
-        all_valid = tile.tokens == MAX_TOKENS &&
-                    __all_sync(kAllLanes, valid == (1u << kRowsOfThread) - 1) != 0;
+        all_valid = tile.tokens >= kTokens1 &&  // but for a long tile's last unit
+                    __all_sync(kAllLanes, (valid & 0xff) == 0xff) != 0;
       } else {
         // Wait until the expert's rows of h are reported. They were stored by TMA, they will be
         // read by TMA, and the flag is read by the ordinary path: a proxy fence behind the wait.
@@ -209,16 +226,21 @@ __global__ void __launch_bounds__(kThreads, 1)
           __nv_bfloat16* target = &tiles.tokens[s][my_row][(my_chunk ^ my_row % 8) * kChunk];
           if (all_valid && k + BLOCK_K <= p.depth) {
 #pragma unroll
-            for (int i = 0; i < kRowsOfThread; ++i) {
+            for (int i = 0; i < kTokens1 / 16; ++i) {
               cp_async16(target + i * 16 * BLOCK_K, source + offsets[i]);
+            }
+            if (tile.tokens > kTokens1) {
+              cp_async16(target + kTokens1 * BLOCK_K, source + offsets[kTokens1 / 16],
+                         valid >> (kTokens1 / 16) != 0);
             }
           } else {
             const bool in_row = k + my_chunk * kChunk < p.depth;
 #pragma unroll
             for (int i = 0; i < kRowsOfThread; ++i) {
               if (i >= 4 && tile.tokens <= 64) break;
-              cp_async16(target + i * 16 * BLOCK_K,
-                         in_row ? source + offsets[i] : reinterpret_cast<const char*>(p.x),
+              if (i >= 8 && tile.tokens <= kTokens1) break;
+              // Where nothing is read the address may lie behind x.
+              cp_async16(target + i * 16 * BLOCK_K, source + offsets[i],
                          in_row && (valid >> i & 1) != 0);
             }
           }
@@ -269,7 +291,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const bool storer = thread % kWarpgroup == 0;
   RingPlace<STAGES> place;
   float accumulators[GEMM1 ? 128 : MAX_TOKENS / 2] = {};
-  uint32_t held[kHeld] = {};  // a finished tile
+  uint32_t held[kHeld] = {};   // a finished tile
+  uint32_t held_unit[4] = {};  // GEMM1: of tokens behind kTokens1, this consumer's 64 columns
   int4 held_tile = {};
   bool pending = false;
   int next_buffer = 0;
@@ -279,9 +302,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int first = slab * kSlab;
     if (!GEMM1 && first >= held_tile.y) return;
     // GEMM2's tiles may have an odd number of slabs: the buffers take turns all the same.
-    unsigned char* buffer = tiles.slabs[consumer][GEMM1 ? slab % 2 : next_buffer];
+    unsigned char* buffer = tiles.slabs[consumer][GEMM1 ? 0 : next_buffer];
     next_buffer ^= 1;
-    if (storer) bulk_wait_read<1>();
+    if (storer) bulk_wait_read<Shared::kSlabBuffers - 1>();
     named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll
     for (int i = 0; i < kSlab / 16; ++i) {
@@ -292,10 +315,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         stmatrix_x4(buffer + row * 128 + (((2 * i + lane / 16) ^ (row % 8)) * 16), quad);
         continue;
       }
-      // Held is W by tokens: stored transposed.
-      const int token = i * 16 + lane / 16 * 8 + lane % 8;
-      stmatrix_x4_trans(buffer + token * 128 + (((warp * 2 + lane / 8 % 2) ^ (token % 8)) * 16),
-                        quad);
+      write_unit(buffer + i * kUnit * 128, quad);
     }
     fence_proxy_async();
     named_barrier_sync(barrier, kWarpgroup);
@@ -310,6 +330,21 @@ __global__ void __launch_bounds__(kThreads, 1)
       DRILL_TODO("m8.store");
       // END m8.store
       bulk_commit();
+    }
+  };
+  // GEMM1: stores a long tile's last unit, behind store_slab(1), which has waited for all that was
+  // read from here before.
+  const auto store_unit = [&] {
+    if constexpr (GEMM1) {
+      if (held_tile.y <= kTokens1) return;
+      write_unit(tiles.units[consumer], held_unit);
+      fence_proxy_async();
+      named_barrier_sync(barrier, kWarpgroup);
+      if (storer) {
+        tma_store(out_map, tiles.units[consumer], held_tile.w * kColumns + consumer * 64,
+                  held_tile.z + kTokens1);
+        bulk_commit();
+      }
     }
   };
   // GEMM1: tells GEMM2 that this consumer's part of the reported tile lies in memory. It was stored
@@ -346,41 +381,67 @@ __global__ void __launch_bounds__(kThreads, 1)
     // does what is due in the first turns: the two slabs of its tile before, that tile's report,
     // then this tile's own.
     // BEGIN m8.half_tile
-    // about 17 lines
+    // about 18 lines
     DRILL_TODO("m8.half_tile");
     // END m8.half_tile
 
     if constexpr (GEMM1) {
-      const auto multiply = [&](int turn) {
-        wait_full();
-        const uint64_t t = wgmma_descriptor(tiles.tokens[place.stage][consumer * 64]);
-        const uint64_t w = wgmma_descriptor(tiles.w[place.stage]);
-        wgmma_fence();
+      // LONG: the tile has a unit behind kTokens1. A loop for each kind: no turn asks which it is.
+      const auto all_turns = [&](auto is_long) {
+        constexpr bool LONG = decltype(is_long)::value;
+        float gate_sums[8] = {};  // of the unit
+        float up_sums[8] = {};
+        const auto multiply = [&](int turn) {
+          wait_full();
+          const uint64_t t = wgmma_descriptor(tiles.tokens[place.stage][consumer * 64]);
+          const uint64_t w = wgmma_descriptor(tiles.w[place.stage]);
+          wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < BLOCK_K / 16; ++k) {
-          wgmma_bf16(accumulators, t + 2 * k, w + 2 * k, turn > 0 || k > 0);
+          for (int k = 0; k < BLOCK_K / 16; ++k) {
+            const bool adds = turn > 0 || k > 0;
+            wgmma_bf16(accumulators, t + 2 * k, w + 2 * k, adds);
+            if constexpr (LONG) {
+              // The unit's tokens are N. M are 64 rows of W for each consumer, of gate and,
+              // kBoxRows further, of up: so each has both of the same columns.
+              // BEGIN m8.long_tile
+              // about 5 lines
+              DRILL_TODO("m8.long_tile");
+              // END m8.long_tile
+            }
+          }
+          wgmma_commit();
+        };
+#pragma unroll
+        for (int turn = 0; turn < kSlabs; ++turn) {
+          if (turn < turns) {
+            multiply(turn);
+            if (pending) store_slab(turn);
+            if (pending && turn == 1) store_unit();
+            release();
+          } else if (pending) {
+            store_slab(turn);
+            if (turn == 1) store_unit();
+          }
         }
-        wgmma_commit();
-      };
-#pragma unroll
-      for (int turn = 0; turn < kSlabs; ++turn) {
-        if (turn < turns) {
+        int turn = kSlabs;
+        for (; turn < report_turn; ++turn) {
           multiply(turn);
-          if (pending) store_slab(turn);
           release();
-        } else if (pending) {
-          store_slab(turn);
         }
-      }
-      int turn = kSlabs;
-      for (; turn < report_turn; ++turn) {
-        multiply(turn);
-        release();
-      }
-      report_tile();
-      for (; turn < turns; ++turn) {
-        multiply(turn);
-        release();
+        report_tile();
+        for (; turn < turns; ++turn) {
+          multiply(turn);
+          release();
+        }
+        if constexpr (LONG) {
+          pack_pairs<true>(&held_unit[0], &gate_sums[0], &up_sums[0]);
+          pack_pairs<true>(&held_unit[2], &gate_sums[4], &up_sums[4]);
+        }
+      };
+      if (tile.y > kTokens1) {
+        all_turns(std::true_type{});
+      } else {
+        all_turns(std::false_type{});
       }
     } else {
       // This consumer's 64 rows of W by the first N rows of tokens, width::value being N, into the
@@ -431,6 +492,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (pending) {
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) store_slab(slab);
+    store_unit();
   }
   report_tile();
   if (storer) bulk_wait<0>();  // shared memory must live until it has been read
@@ -493,32 +555,6 @@ cudaError_t launch_gemm(const Maps& maps,
                 GEMM1 ? maps.h_64 : maps.y_64, p);
 }
 
-template <int PER_LANE>
-cudaError_t launch_route(
-    const Arrays& a, const float* logits, const Sizes& s, bool renormalize, cudaStream_t stream) {
-  return launch(route_kernel<PER_LANE>, dim3(static_cast<unsigned>(route_blocks(s.num_tokens))),
-                dim3(kRouteThreads), 0, stream, a, logits, s.num_tokens, s.num_experts, s.top_k,
-                tokens_of_route_block(s.num_tokens), renormalize);
-}
-
-cudaError_t launch_route(
-    const Arrays& a, const float* logits, const Sizes& s, bool renormalize, cudaStream_t stream) {
-  if (s.num_experts <= 32) return launch_route<1>(a, logits, s, renormalize, stream);
-  if (s.num_experts <= 64) return launch_route<2>(a, logits, s, renormalize, stream);
-  if (s.num_experts <= 128) return launch_route<4>(a, logits, s, renormalize, stream);
-  if (s.num_experts <= 256) return launch_route<8>(a, logits, s, renormalize, stream);
-  return launch_route<32>(a, logits, s, renormalize, stream);
-}
-
-cudaError_t launch_place(const Arrays& a, const Sizes& s, int max_tokens, cudaStream_t stream) {
-  LaunchOptions after;
-  after.programmatic = true;
-  const int reports_of_tile = 2 * ((s.intermediate_size + kColumns - 1) / kColumns);
-  return launch(after, place_kernel, dim3(static_cast<unsigned>(route_blocks(s.num_tokens))),
-                dim3(kPlaceThreads), 0, stream, a, s.num_tokens * s.top_k, s.num_experts, s.top_k,
-                tokens_of_route_block(s.num_tokens) * s.top_k, max_tokens, reports_of_tile);
-}
-
 cudaError_t launch_gemm2(
     const Maps& maps, const Arrays& a, const Sizes& s, int max_tokens, cudaStream_t stream) {
   if (max_tokens == 256) return launch_gemm<false, 256>(maps, a, nullptr, s, stream);
@@ -570,6 +606,8 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   Maps maps;
   cudaError_t status = make_maps(&maps, a, w13, w2, sizes);
   if (status != cudaSuccess) return status;
+  // Each consumer reports each tile of GEMM1 at each of its column tiles.
+  const int reports_of_tile = 2 * ((intermediate_size + kColumns - 1) / kColumns);
   // The five kernels, each after the other has been launched; the first error is returned.
   // BEGIN m8.launches
   // about 9 lines

@@ -17,7 +17,8 @@ using oracle::LayerProblem;
 using oracle::PersistentTile;
 
 constexpr int kBlockColumns = 128;
-constexpr int kHalf = 64;  // rows of a tile of GEMM1 that one warpgroup multiplies
+constexpr int kHalf = 64;    // rows of a tile of GEMM1 that one warpgroup multiplies
+constexpr int kWhole = 128;  // rows of a whole tile of GEMM1
 constexpr int kUnit = 16;
 
 const Mistake kTiles = {
@@ -29,6 +30,16 @@ const Mistake kHalves = {
     "M8-HALF", "m8.half_tile", "half_tile",
     "Of tiles of GEMM1 with more than 64 tokens the rows from 64 on are wrong, and nothing else: "
     "only a tile of at most 64 tokens leaves the second warpgroup without work."};
+const Mistake kLongTiles = {
+    "M8-LONG", "m8.long_tile", "long_tile",
+    "Of GEMM1's long tiles the rows from 128 on are wrong, and nothing else: these 16 are wgmma's "
+    "N; their stage's rows start at kTokens1, and each consumer multiplies them by its own 64 rows "
+    "of gate and the same of up. If they are right there: does cut say that the tile is long?"};
+const Mistake kBehindLongTiles = {
+    "M8-BEHIND", "m8.tile_of", "tile_of",
+    "Of experts with long tiles the last rows are wrong, as many as long tiles have more than "
+    "others: cut says how many tiles are long, and a tile starts behind kUnit more for each long "
+    "one in front of it."};
 const Mistake kFirstRows = {
     "M8-NEXT", "m8.store", "store",
     "Only the first rows of experts behind another one are wrong: the tile in front stored its "
@@ -209,6 +220,29 @@ int rows_of(const PersistentTile& tile) {
   return static_cast<int>(tile.tokens.size());
 }
 
+// The mistakes about long tiles of GEMM1, if they explain all that is wrong.
+const Mistake* long_tile_mistake(const LayerProblem& p, const Cells& wrong) {
+  if (are_rows(p, wrong, 1, [](const PersistentTile& tile) {
+        return std::pair<int, int>{kWhole, rows_of(tile)};
+      })) {
+    return &kLongTiles;
+  }
+  const auto tiles = oracle::persistent_tiles(p, 1);
+  const auto at_end = [&](const PersistentTile& tile) {
+    int long_rows = 0;  // of the expert's, padding included, what is not a whole number of tiles
+    int rows = 0;
+    for (const PersistentTile& other : tiles) {
+      if (other.expert != tile.expert || other.column != tile.column) continue;
+      rows = other.first + rows_of(other);
+      if (rows_of(other) > kWhole) long_rows += kUnit;
+    }
+    const int padded = (rows + kUnit - 1) / kUnit * kUnit;
+    const int first = padded - long_rows - tile.first;
+    return std::pair<int, int>{std::max(0, long_rows > 0 ? first : rows_of(tile)), rows_of(tile)};
+  };
+  return are_rows(p, wrong, 1, at_end) ? &kBehindLongTiles : nullptr;
+}
+
 }  // namespace
 
 Verdict explain_persistent(const LayerProblem& p,
@@ -229,6 +263,7 @@ Verdict explain_persistent(const LayerProblem& p,
     return judge::wrong(mistake, verdict.evidence);
   };
   if (wrong.empty()) return verdict;
+  if (const Mistake* mistake = long_tile_mistake(p, wrong)) return named(*mistake);
   if (are_rows(p, wrong, 1, [](const PersistentTile& tile) {
         return std::pair<int, int>{kHalf, rows_of(tile)};
       })) {

@@ -12,7 +12,8 @@ inline constexpr LayerData kHot = LayerData::kHotExpert;
 // clang-format off: one case a line
 inline constexpr LayerCase kCases[] = {
     //                       T   E  K   H   I
-    // rows of one expert: units of 16, half tiles of 64, whole ones of 128, both GEMMs' tiles
+    // rows of one expert: units of 16, half tiles of 64, whole ones of 128, long ones of 144 (up to
+    // 144 rows one, up to 272 one, up to 288 two), both GEMMs' tiles
     {"rows", "rows_15", 15, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_16", 16, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_17", 17, 1, 1, 64, 32, false, kExact},
@@ -27,11 +28,17 @@ inline constexpr LayerCase kCases[] = {
     {"rows", "rows_127", 127, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_128", 128, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_129", 129, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_144", 144, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_145", 145, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_177", 177, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_193", 193, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_240", 240, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_256", 256, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_257", 257, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_272", 272, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_273", 273, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_288", 288, 1, 1, 64, 32, false, kExact},
+    {"rows", "rows_289", 289, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_300", 300, 1, 1, 64, 32, false, kExact},
     {"rows", "rows_540", 540, 1, 1, 64, 32, false, kExact},
     // tiles: 1 to 9 of each GEMM for the emulator's four blocks, and columns that fill no tile
@@ -41,7 +48,10 @@ inline constexpr LayerCase kCases[] = {
     {"tiles", "tiles_8", 20, 8, 8, 72, 136, true, kExact},
     {"tiles", "tiles_9_and_18", 20, 9, 9, 136, 72, true, kNormal},
     {"tiles", "tiles_13", 26, 13, 4, 64, 64, true, kNormal},
-    // one hot expert: whole tiles and half ones, GEMM2 cuts it into three tiles of 48
+    // long tiles and others in one block's hands, one behind the other, and columns of h that fill
+    // a quarter of a tile
+    {"tiles", "long_and_short", 420, 3, 1, 72, 160, false, kNormal},
+    // one hot expert: a long tile and half ones, GEMM2 cuts it into three tiles of 48
     {"tiles", "hot_expert", 130, 8, 2, 72, 72, true, kHot},
     {"tiles", "hot_expert_of_many", 100, 40, 2, 64, 40, true, kHot},
     {"tiles", "empty_experts", 6, 100, 2, 64, 64, true, kNormal},

@@ -8,19 +8,34 @@ namespace moe::oracle {
 namespace {
 
 constexpr int kUnit = 16;
+constexpr int kTokens1 = 128;
 constexpr int kTileColumns = 128;
 
 int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Rows of an expert's tiles but the last.
-int tile_rows(const LayerProblem& p, int gemm, int rows) {
-  if (gemm == 1) return 128;
+// Rows of each of an expert's tiles, padding included. Of GEMM1: 128 and a last one that is
+// shorter; but where at most two units of 16 are left over, and as many tiles, the first tiles take
+// one each.
+std::vector<int> lengths_of_tiles(const LayerProblem& p, int gemm, int rows) {
+  const int padded = round_up(rows, kUnit);
+  if (gemm == 1) {
+    std::vector<int> lengths(static_cast<size_t>(padded / kTokens1), kTokens1);
+    const int left = padded % kTokens1;
+    const auto units = static_cast<size_t>(left / kUnit);
+    if (units > std::min<size_t>(lengths.size(), 2)) {
+      lengths.push_back(left);
+    } else {
+      for (size_t i = 0; i < units; ++i) lengths[i] += kUnit;
+    }
+    return lengths;
+  }
   const int even = p.num_ids() / p.num_experts;
   const int longest = even <= 48 ? 64 : even <= 112 ? 128 : 256;
-  const int tiles = (round_up(rows, kUnit) + longest - 1) / longest;
-  return round_up((round_up(rows, kUnit) + tiles - 1) / tiles, kUnit);
+  const int tiles = (padded + longest - 1) / longest;
+  const int length = round_up((padded + tiles - 1) / tiles, kUnit);
+  return std::vector<int>(static_cast<size_t>(tiles), length);
 }
 
 }  // namespace
@@ -36,12 +51,15 @@ std::vector<PersistentTile> persistent_tiles(const LayerProblem& p, int gemm) {
     }
     if (tokens.empty()) continue;
     const int rows = static_cast<int>(tokens.size());
-    const int step = tile_rows(p, gemm, rows);
+    const std::vector<int> lengths = lengths_of_tiles(p, gemm, rows);
     for (int column = 0; column < columns; column += kTileColumns) {
-      for (int first = 0; first < rows; first += step) {
+      int first = 0;
+      for (const int length : lengths) {
+        if (first >= rows) break;
         const auto begin = tokens.begin() + first;
         tiles.push_back(
-            {gemm, expert, first, column, {begin, begin + std::min(step, rows - first)}});
+            {gemm, expert, first, column, {begin, begin + std::min(length, rows - first)}});
+        first += length;
       }
     }
   }

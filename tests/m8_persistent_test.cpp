@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m8_persistent",
       {"m8.reset", "m8.totals", "m8.cut", "m8.place", "m8.tile_of", "m8.await_rows", "m8.next_tile",
-       "m8.store", "m8.report", "m8.half_tile", "m8.multiply", "m8.combine", "m8.launches"},
+       "m8.store", "m8.report", "m8.half_tile", "m8.long_tile", "m8.multiply", "m8.combine",
+       "m8.launches"},
       {moe::random_layers(moe::stage_case_of)});
 }

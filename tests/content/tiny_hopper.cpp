@@ -170,17 +170,16 @@ std::string m8_tiles() {
   return grid.text();
 }
 
-// "128 | 22": the rows of the tiles of 150 tokens that all choose expert 0 of `experts`.
-std::string m8_cut(int experts, int gemm) {
-  constexpr int kRows = 150;
+// "128 | 22": the rows of the tiles of `rows` tokens that all choose expert 0 of `experts`.
+std::string m8_cut(int rows, int experts, int gemm) {
   oracle::LayerProblem p;
-  p.num_tokens = kRows;
+  p.num_tokens = rows;
   p.num_experts = experts;
   p.top_k = 1;
   p.hidden_size = 128;
   p.intermediate_size = 128;
-  p.logits.assign(size_t(kRows * experts), 0.0f);
-  for (int t = 0; t < kRows; ++t) p.logits[size_t(t * experts)] = 1.0f;
+  p.logits.assign(size_t(rows * experts), 0.0f);
+  for (int t = 0; t < rows; ++t) p.logits[size_t(t * experts)] = 1.0f;
   std::string text;
   for (const oracle::PersistentTile& tile : oracle::persistent_tiles(p, gemm)) {
     text += (text.empty() ? "" : " | ") + number(double(tile.tokens.size()));
@@ -190,11 +189,21 @@ std::string m8_cut(int experts, int gemm) {
 
 std::string m8_cuts() {
   Grid grid(42, 14);
-  grid.row("GEMM1, at most 128 tokens, tokens are M", {m8_cut(1, 1)},
+  grid.row("GEMM1, at most 128 tokens, tokens are M", {m8_cut(150, 1, 1)},
            "  a half tile at the end: one warpgroup");
-  grid.row("GEMM2, at most 256, tokens are N", {m8_cut(1, 2)}, "  wgmma with N = 160");
-  grid.row("GEMM2, at most 128 (E = 2)", {m8_cut(2, 2)}, "  even: N = 80");
-  grid.row("GEMM2, at most 64 (E = 4)", {m8_cut(4, 2)}, "  N = 64, 64, 32");
+  grid.row("GEMM2, at most 256, tokens are N", {m8_cut(150, 1, 2)}, "  wgmma with N = 160");
+  grid.row("GEMM2, at most 128 (E = 2)", {m8_cut(150, 2, 2)}, "  even: N = 80");
+  grid.row("GEMM2, at most 64 (E = 4)", {m8_cut(150, 4, 2)}, "  N = 64, 64, 32");
+  return grid.text();
+}
+
+std::string m8_long_tiles() {
+  Grid grid(30, 24);
+  grid.row("130 rows, rounded up to 144", {m8_cut(130, 1, 1)}, "  128 as M, 16 as N");
+  grid.row("150 rows, rounded up to 160", {m8_cut(150, 1, 1)}, "  32 are left, for one tile");
+  grid.row("260 rows, rounded up to 272", {m8_cut(260, 1, 1)}, "  16 are left");
+  grid.row("280 rows, rounded up to 288", {m8_cut(280, 1, 1)}, "  32 are left, for two tiles");
+  grid.row("420 rows, rounded up to 432", {m8_cut(420, 1, 1)}, "  48 are left");
   return grid.text();
 }
 
@@ -235,7 +244,8 @@ std::string m8_example() {
          "\nA longer expert, 150 rows, rounded up to 160. The real rows of its tiles, at one "
          "column:"
          "\n\n" +
-         fenced(m8_cuts());
+         fenced(m8_cuts()) + "\nLong tiles of GEMM1, in the same way:\n\n" +
+         fenced(m8_long_tiles());
 }
 
 }  // namespace moe::content
