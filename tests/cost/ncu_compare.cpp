@@ -37,7 +37,7 @@ constexpr Kernel kKernels[] = {
     {"m4", "unordered_tiles", "grouped_gemm_kernel"},
 };
 
-// cp.async of 16 bytes goes past L1.
+// op_ld counts cp.async as well; ldgsts alone is for the line of counters.
 constexpr const char* kMetrics =
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,"
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,"
@@ -146,17 +146,16 @@ Measured measure_on_gpu(const Course& course, const Stage& stage, const Kernel& 
   }
   const auto sum = [&values](const char* what) {
     const std::string prefix = "l1tex__t_" + std::string(what) + "_pipe_lsu_mem_global_op_";
-    return values[prefix + "ld.sum"] + values[prefix + "st.sum"] +
-           values["sm__sass_l1tex_t_" + std::string(what) +
-                  "_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"];
+    return values[prefix + "ld.sum"] + values[prefix + "st.sum"];
   };
   std::string counters;
   for (const auto& [name, value] : values) {
     const auto of = name.find("_mem_global_op_");
-    if (of == std::string::npos || name.find("_t_") == std::string::npos) continue;
+    const auto dot = name.rfind('.');
+    if (of == std::string::npos || name.substr(dot) != ".sum") continue;
     const bool sectors = name.find("_t_sectors_") != std::string::npos;
-    counters += " " + name.substr(of + 15, name.rfind('.') - of - 15) +
-                (sectors ? " sectors " : " requests ") + std::to_string(std::llround(value)) + ",";
+    counters += " " + name.substr(of + 15, dot - of - 15) + (sectors ? " sectors " : " requests ") +
+                std::to_string(std::llround(value)) + ",";
   }
   return {counters, sum("sectors") / std::max(1.0, sum("requests")),
           values["l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"], values["lts__t_bytes.sum"],
