@@ -12,7 +12,7 @@ namespace {
 
 // The first line that serves a call is taken; the last serves everything. A faster stage is one
 // more line here. m9 ends where it must, at 64 tokens; there m8 is as fast on an H200: with E 128,
-// K 8, H 2048, I 768 m9 takes 307 us for 64 tokens, m8 305 for 65.
+// K 8, H 2048, I 768 m9 takes 312 us for 64 tokens, m8 309 for 65.
 constexpr Layer kLayers[] = {
     {"m9", solution::m9::kMaxTokens, nullptr, &solution::m9::moe_layer_workspace_bytes,
      &solution::m9::refuse_moe_layer, &solution::m9::moe_layer},

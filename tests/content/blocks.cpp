@@ -88,12 +88,14 @@ std::string table_body(const driver::Course& course, const std::string& name, bo
 }
 
 // The lines of the tables of stages whose first cell is the stage, or the stage and what of it is
-// measured ("m7 GEMM1").
+// measured ("m7 GEMM1"): of the first section that has any, since the latest stands first.
 std::string stage_body(const driver::Course& course,
                        const char* file,
                        const std::string& id,
                        bool chinese) {
   std::string found;
+  std::string heading;
+  std::vector<std::string> header;
   for (Row row : rows_of(course, file)) {
     const std::string what = row.cells.front();
     if (row.header.front() != "stage" || (what != id && !what.starts_with(id + " "))) continue;
@@ -102,10 +104,13 @@ std::string stage_body(const driver::Course& course,
       row.header.front() = "what";
       row.cells.front() = what.substr(id.size() + 1);
     }
-    if (found.empty()) {
-      found = caption(row.heading, file, chinese) + table_line(row.header, first) +
-              rule_line(row.header.size() - first);
+    if (!found.empty() && row.heading != heading) break;
+    if (row.header != header) {
+      found += found.empty() ? caption(row.heading, file, chinese) : "\n";
+      found += table_line(row.header, first) + rule_line(row.header.size() - first);
     }
+    heading = row.heading;
+    header = row.header;
     found += table_line(row.cells, first);
   }
   return found;

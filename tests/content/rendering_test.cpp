@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "driver/sweep.h"
 #include "driver/terminal.h"
 
 namespace moe::content {
@@ -28,6 +29,20 @@ TEST(Rendering, NoMarkdownStandsInHtml) {
   }
   EXPECT_NE(markup_in_html("1. Why?\n   <details><summary>A</summary>`x`</details>\n"), "");
   EXPECT_EQ(markup_in_html("1. Why? <details><summary>A</summary>`x`</details>\n"), "");
+}
+
+// `drill sweep --plot` writes it again.
+TEST(Rendering, SweepsAreDrawnFromTheirFiles) {
+  int drawn = 0;
+  const std::filesystem::path results = std::filesystem::path(DRILL_SOURCE_DIR) / "content/results";
+  for (const auto& entry : std::filesystem::directory_iterator(results)) {
+    std::filesystem::path file = entry.path();
+    if (file.extension() != ".tsv" || !file.stem().string().starts_with("sweep")) continue;
+    const driver::Sweep sweep = driver::parse_sweep(driver::read_file(file));
+    EXPECT_EQ(driver::read_file(file.replace_extension(".svg")), driver::svg_of(sweep)) << file;
+    ++drawn;
+  }
+  EXPECT_GE(drawn, 1);
 }
 
 }  // namespace
