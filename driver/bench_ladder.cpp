@@ -94,7 +94,7 @@ int LadderRun::build() {
     const std::string refusal =
         refuse_backend(backend_, stage.capability, "drill " + std::string(id));
     if (!refusal.empty()) {
-      left_out_.emplace_back(id, refusal);
+      left_out_.emplace_back(id, refusal.substr(0, refusal.find(" Instead:")));
       continue;
     }
     targets.push_back(std::string(stage.stem) + ".solution");

@@ -145,17 +145,22 @@ std::vector<Ladder> ladders_of_peers(const std::vector<Peer>& peers, const std::
 
 std::string table_of(const Ladder& ladder) {
   std::string text = wrapped("ladder ", ladder.title);
+  bool compared = false;
   bool measured = false;
   bool published = false;
   for (const Rung& rung : ladder.rungs) {
     text += row_of(rung, ladder.sizes.flops());
+    compared = compared || rung.dense_us > 0.0;
     (rung.kind == "published" ? published : measured) = true;
   }
-  text += wrapped("       ", "x: times of cuBLAS dense in the same run" +
-                                 std::string(measured && published
-                                                 ? "; what is published was not timed in this one"
-                                                 : ""));
-  for (const auto& [name, why] : ladder.left_out) text += wrapped("left out  ", name + ": " + why);
+  std::string key = compared ? "x: times of cuBLAS dense in the same run" : "";
+  if (measured && published) {
+    key += (compared ? "; " : "") + std::string("what is published was not timed in this one");
+  }
+  if (!key.empty()) text += wrapped("       ", key);
+  for (const auto& [name, why] : ladder.left_out) {
+    text += wrapped("left out  " + name + ": ", why);
+  }
   for (const std::string& note : ladder.notes) text += wrapped("note   ", note);
   for (const Rung& rung : ladder.rungs) {
     if (rung.kind != "published") continue;

@@ -139,6 +139,8 @@ TEST(Ladder, PeersAloneAreShownByShape) {
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(names_of(one[0]), (std::vector<std::string>{"Quick", "Slow"}));
   EXPECT_EQ(table_of(one[0]).find("TFLOPS"), std::string::npos);
+  const std::string other = table_of(ladders_of_peers(peers, "B4096")[0]);
+  EXPECT_EQ(other.find("cuBLAS"), std::string::npos) << "nothing stands beside it: " << other;
   EXPECT_TRUE(ladders_of_peers(peers, "D64").empty());
 }
 
