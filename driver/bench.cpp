@@ -72,7 +72,8 @@ int run_and_show(const std::vector<std::string>& arguments) {
 
 namespace {
 
-// What `drill bench layer` times: the layer of libmoe_drills, which chooses among our stages.
+// What `drill bench layer --solution` times: the layer of libmoe_drills, which chooses among our
+// stages. Without --solution it is the ladder.
 constexpr Stage kChosenLayer = {"layer", "layer", "the layer that the library chooses", ""};
 
 // m9 takes 64 tokens at most.
@@ -145,8 +146,11 @@ int run_bench(const Course& course, const BenchOptions& options) {
     say("drill bench: there is no stage " + options.stage + "\n");
     return static_cast<int>(Verdict::kUsage);
   }
-  if (chosen && !options.solution) {
-    say("drill bench: the layer that the library chooses is of our stages: add --solution\n");
+  if (chosen && (!options.solution || options.peers || !options.plot.empty())) {
+    return run_ladder(course, options);
+  }
+  if (options.peers || !options.plot.empty()) {
+    say("drill bench: --peers and --plot are of drill bench layer\n");
     return static_cast<int>(Verdict::kUsage);
   }
   std::vector<std::string> alternatives = options.alternatives;

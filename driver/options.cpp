@@ -173,6 +173,9 @@ void add_bench_options(CLI::App& verb, Options& options) {
                   "also these kernels of tests/alternative, or all")
       ->delimiter(',')
       ->type_name("NAME,...");
+  verb.add_flag("--peers", options.bench.peers, "layer: only what is published; needs no GPU");
+  verb.add_option("--plot", options.bench.plot, "layer: draw this file of results; needs no GPU")
+      ->type_name("FILE");
 }
 
 void add_sweep_options(CLI::App& verb, Options& options) {

@@ -1,9 +1,8 @@
 // The drawing of a sweep: SVG, time over tokens, both logarithmic.
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
+#include "driver/drawing.h"
 #include "driver/sweep.h"
 
 namespace moe::driver {
@@ -15,23 +14,6 @@ constexpr double kLeft = 70;
 constexpr double kRight = 150;  // room for the names of the lines
 constexpr double kTop = 50;
 constexpr double kBottom = 50;
-
-[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
-  char text[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string escaped(const std::string& words) {
-  std::string text;
-  for (const char c : words) {
-    text += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return text;
-}
 
 // Where a value lies between two others, 0 to 1.
 double share(double value, double least, double most) {
@@ -63,15 +45,6 @@ Frame frame_of(const Sweep& sweep) {
           static_cast<double>(sweep.points.back().num_tokens),
           std::pow(10.0, std::floor(std::log10(least))),
           std::pow(10.0, std::floor(std::log10(most)) + 1.0)};
-}
-
-std::string text_at(double x, double y, const char* style, const std::string& words) {
-  return printed("<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, style) + escaped(words) +
-         "</text>\n";
-}
-
-std::string line_between(double x1, double y1, double x2, double y2) {
-  return printed("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x1, y1, x2, y2);
 }
 
 std::string axes(const Frame& frame) {
@@ -132,11 +105,8 @@ std::string curves(const Sweep& sweep, const Frame& frame) {
   return svg;
 }
 
-constexpr const char* kStyle = R"svg(<style>
-svg{--ink:#1f2328;--paper:#fff;--grid:#d0d7de;--a:#0969da;--b:#9a6700;--c:#656d76}
-@media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#0d1117;--grid:#30363d;--a:#58a6ff;
---b:#d29922;--c:#8b949e}}
-rect{fill:var(--paper)}line{stroke:var(--grid)}polyline{fill:none;stroke-width:2}
+constexpr const char* kStyle =
+    R"svg(rect{fill:var(--paper)}line{stroke:var(--grid)}polyline{fill:none;stroke-width:2}
 text{font:13px ui-sans-serif,system-ui,sans-serif;fill:var(--ink)}
 .end{text-anchor:end}.middle{text-anchor:middle}
 polyline.layer{stroke:var(--a)}polyline.dense{stroke:var(--b)}
@@ -149,12 +119,10 @@ text.layer{fill:var(--a)}text.dense{fill:var(--b)}text.floor{fill:var(--c)}
 
 std::string svg_of(const Sweep& sweep) {
   const Frame frame = frame_of(sweep);
-  std::string svg = printed(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %g %g\" width=\"%g\" "
-      "height=\"%g\">\n",
-      kWidth, kHeight, kWidth, kHeight);
-  svg += "<title>" + escaped("Time of the layer over tokens: " + sweep.title) + "</title>\n";
-  svg += kStyle + printed("<rect width=\"%g\" height=\"%g\"/>\n", kWidth, kHeight);
+  std::string svg =
+      drawing_begin(kWidth, kHeight, "Time of the layer over tokens: " + sweep.title, "");
+  svg += std::string("<style>\n") + kColours + kStyle +
+         printed("<rect width=\"%g\" height=\"%g\"/>\n", kWidth, kHeight);
   svg += text_at(kLeft, 28, "", sweep.title) + axes(frame);
   svg += curves(sweep, frame);
   return svg + "</svg>\n";

@@ -124,6 +124,8 @@ struct BenchOptions {
   int tokens = 0;    // 0: those of the shape
   bool solution = false;
   std::vector<std::string> alternatives;  // names in tests/alternative, or "all"
+  bool peers = false;                     // layer: what is published alone
+  std::string plot;                       // layer: a results file to draw; empty: measure
 };
 
 struct SweepOptions {
@@ -176,7 +178,8 @@ int reset_stage(const Course& course, const ResetOptions& options);
 int run_layer(const Course& course, const LayerOptions& options);
 int run_cost(const Course& course, const CostOptions& options);
 int run_bench(const Course& course, const BenchOptions& options);
-int run_sweep(const Course& course, const SweepOptions& options);  // driver/sweep.cpp
+int run_ladder(const Course& course, const BenchOptions& options);  // driver/bench_ladder.cpp
+int run_sweep(const Course& course, const SweepOptions& options);   // driver/sweep.cpp
 int run_tune(const Course& course, const TuneOptions& options);
 // The part of it that needs no GPU: from the report of the measurement to the table.
 int write_tuned_line(const Course& course, const std::string& report, bool only_print);

@@ -2,8 +2,9 @@
 // data, and what was timed is judged.
 //   bench_stage --stage STEM [--shape A] [--tokens T] [--routing uniform] [--solution RUNNER]
 //     [--mine RUNNER] [--cublas PROGRAM] [--rounds N] [--json FILE] [--limits TB/S,TFLOPS[,FP8]]
-//     [--brief 1] [--alternative NAME=RUNNER]...
-// Lines that start with "@ " are progress: "@ 3/12 GEMM1 mine".
+//     [--brief 1] [--alternative NAME=RUNNER]... [--most-tokens NAME=T]... [--text 0]
+// --most-tokens leaves out an alternative where the shape has more tokens; --text 0: the JSON
+// alone. Lines that start with "@ " are progress: "@ 3/12 GEMM1 mine".
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,9 +32,11 @@ struct Side {
 struct Options {
   std::string stage, shape = "A", routing = "uniform", json, cublas, limits;
   std::vector<std::pair<std::string, std::string>> runners;  // side, path
+  std::map<std::string, int> most_tokens;                    // by side
   int tokens = 0;
   int rounds = 3;
   bool brief = false;  // the headline alone, in 3 s
+  bool text = true;
 };
 
 bool parse(int argc, char** argv, Options& options) {
@@ -51,6 +54,11 @@ bool parse(int argc, char** argv, Options& options) {
       options.rounds = std::atoi(value.c_str());
     } else if (option == "--brief") {
       options.brief = std::atoi(value.c_str()) != 0;
+    } else if (option == "--text") {
+      options.text = std::atoi(value.c_str()) != 0;
+    } else if (option == "--most-tokens" && value.find('=') != std::string::npos) {
+      const size_t end = value.find('=');
+      options.most_tokens[value.substr(0, end)] = std::atoi(value.substr(end + 1).c_str());
     } else if (option == "--solution" || option == "--mine") {
       options.runners.emplace_back(option.substr(2), value);
     } else if (option == "--alternative" && value.find('=') != std::string::npos) {
@@ -86,12 +94,18 @@ class Bench {
   bool skipped_ = false;
 };
 
+// The first side decides; a layer's workspace is what the largest of ours needs.
 int64_t Bench::ask(uint32_t operation, const std::vector<int64_t>& integers) {
   protocol::Request request = {};
   request.kind = protocol::Kind::kValue;
   request.operation = operation;
   std::copy(integers.begin(), integers.end(), request.integers);
-  return sides_[0].child->ask(request, nullptr, nullptr, 30'000).reply.value;
+  int64_t most = 0;
+  for (size_t i = 0; i < sides_.size(); ++i) {
+    if (i > 0 && (operation != kLayerOperation || sides_[i].name == "mine")) continue;
+    most = std::max(most, sides_[i].child->ask(request, nullptr, nullptr, 30'000).reply.value);
+  }
+  return most;
 }
 
 // As Suite::check_device says it; "" where the device runs the stage.
@@ -117,6 +131,8 @@ void Bench::progress(const std::string& what) {
 
 bool Bench::start_sides() {
   for (const auto& [name, path] : options_.runners) {
+    const auto limit = options_.most_tokens.find(name);
+    if (limit != options_.most_tokens.end() && run_.shape.num_tokens > limit->second) continue;
     if (access(path.c_str(), X_OK) != 0) {
       std::fprintf(stderr, "bench: no runner at %s\n", path.c_str());
       return false;
@@ -125,6 +141,10 @@ bool Bench::start_sides() {
     side.name = name;
     side.child = std::make_unique<judge::Child>(path);
     sides_.push_back(std::move(side));
+  }
+  if (sides_.empty()) {
+    std::fprintf(stderr, "bench: no runner takes so many tokens\n");
+    return false;
   }
   const std::string refusal = refusal_of_device(options_, *sides_[0].child);
   if (!refusal.empty()) {
@@ -218,7 +238,7 @@ int Bench::run() {
   for (const TimedCall& call : calls) time_call(call);
   for (const std::string& note : watch.stop()) run_.notes.push_back(note);
   std::printf("@ %d/%d done\n", steps_, steps_);
-  if (!options_.brief) std::printf("%s", text_of(run_).c_str());
+  if (options_.text && !options_.brief) std::printf("%s", text_of(run_).c_str());
   if (!options_.json.empty()) {
     std::FILE* file = std::fopen(options_.json.c_str(), "we");
     const std::string json = json_of(run_);

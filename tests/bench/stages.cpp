@@ -22,8 +22,6 @@ using judge::Bytes;
 using judge::Verdict;
 using protocol::Fill;
 
-constexpr uint32_t kLayerOperation = 100;  // tests/runner/layer_operation.h
-
 // ---- m1
 
 std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {

@@ -11,6 +11,8 @@
 
 namespace moe::bench {
 
+inline constexpr uint32_t kLayerOperation = 100;  // moe_layer; tests/runner/layer_operation.h
+
 struct TimedBuffer {
   protocol::Fill fill = protocol::Fill::kPoison;
   uint64_t bytes = 0;

@@ -248,6 +248,8 @@ TEST_F(Golden, WhatTheOtherVerbsSay) {
   expect_transcript("unknown_case", "m2 --cpu --case edge/no_such_case", 2);
   expect_transcript("no_gpu", "m2 --gpu", 77);
   expect_transcript("unknown_alternative", "bench m2 --solution --alternative nope", 2);
+  expect_transcript("bench_layer", "bench layer", 77);
+  expect_transcript("bench_layer_peers", "bench layer --peers --shape A", 0);
 }
 
 // The emulator as another GPU: hello is all that is asked of the runner.
