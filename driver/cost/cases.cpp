@@ -60,7 +60,7 @@ constexpr double scales_of(const Layer& l) {
   return kWord * weights_of(l) / (128 * 128);
 }
 
-constexpr Layer kM9{6, 4, 2, 128, 160, 3};  // nobody chose the fourth
+constexpr Layer kM9{6, 4, 2, 136, 248, 4};
 constexpr Layer kM9Gemv{1, 4, 2, 264, 248, 2};
 constexpr Layer kM10{33, 8, 2, 256, 384, 8};
 
@@ -90,7 +90,7 @@ const CostCase kCases[] = {
     {"m8", "tiles/tiles_9_and_18", 6 * kM8Rows * 136 * 72,
      kBf16*(20 * 136 + 9 * 3 * 72 * 136) + kWord * 20 * 9, kBf16 * 20 * 136, 0, false},
     // above 4 tokens by mma, below by multiply-adds
-    {"m9", "tiles/pieces_128_160", flops_of(kM9), read_of(kM9) + kBf16* weights_of(kM9),
+    {"m9", "tiles/pieces_136_248", flops_of(kM9), read_of(kM9) + kBf16* weights_of(kM9),
      written_of(kM9), 0, false},
     {"m9", "tiles/gemv_264_248", flops_of(kM9Gemv), read_of(kM9Gemv) + kBf16* weights_of(kM9Gemv),
      written_of(kM9Gemv), 0, false},
