@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "driver/process.h"
 
 namespace moe::grade {
@@ -50,6 +52,19 @@ void add_system(std::vector<std::string>& words) {
               "/etc/ld.so.cache", "/etc/ld.so.cache"});
 }
 
+// What a runner on a GPU must be told: which GPU the grader chose, and where the driver's library
+// stands on machines whose linker cache does not know it.
+std::vector<std::string> environment_of(const Room& room) {
+  std::vector<std::string> environment = room.environment;
+  if (!room.gpu) return environment;
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"}) {
+    if (const char* value = std::getenv(name)) {
+      environment.push_back(std::string(name) + "=" + value);
+    }
+  }
+  return environment;
+}
+
 std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, const Room& room) {
   std::vector<std::string> words{"bwrap",          "--unshare-all",
                                  "--unshare-user", "--die-with-parent",
@@ -59,7 +74,7 @@ std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, 
   add(words, {"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LC_ALL", "C.UTF-8"});
   add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1", "--setenv",
               "EMULATOR_HANG", "4"});
-  for (const std::string& variable : room.environment) {
+  for (const std::string& variable : environment_of(room)) {
     const std::size_t equals = variable.find('=');
     add(words, {"--setenv", variable.substr(0, equals), variable.substr(equals + 1)});
   }
@@ -71,7 +86,11 @@ std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, 
       if (path.rfind("/dev/nvidia", 0) == 0) add(words, {"--dev-bind", path, path});
     }
   }
-  for (const fs::path& path : room.readable) add(words, {"--ro-bind", path, path});
+  for (const fs::path& path : room.readable) {
+    // What is in /usr is there already, and bwrap refuses a place behind a symlink in it: a CUDA
+    // Toolkit's library.
+    if (path.string().rfind("/usr/", 0) != 0) add(words, {"--ro-bind", path, path});
+  }
   for (const fs::path& path : room.writable) add(words, {"--bind", path, path});
   add(words, {"--remount-ro", "/dev", "--remount-ro", "/"});
   if (!room.folder.empty()) add(words, {"--chdir", room.folder});
@@ -133,7 +152,7 @@ std::vector<std::string> Confinement::wrap(const std::vector<std::string>& comma
   const std::vector<std::string> limited = with_limits(command, limits, wall_ == Wall::kBubblewrap);
   if (wall_ == Wall::kBubblewrap) return in_bubblewrap(limited, room);
   std::vector<std::string> words =
-      wall_ == Wall::kUser ? as_user(limited, worker, room.environment)
+      wall_ == Wall::kUser ? as_user(limited, worker, environment_of(room))
                            : std::vector<std::string>{"env", "EMULATOR_WORKERS=1",
                                                       "EMULATOR_HANG=4", "LC_ALL=C.UTF-8"};
   if (wall_ == Wall::kNone) {

@@ -60,6 +60,31 @@ TEST_F(WallTest, NothingOfTheEnvironmentComesIn) {
   EXPECT_EQ(inside.find("DRILL_SECRET"), std::string::npos) << inside;
 }
 
+TEST_F(WallTest, OnlyAGpusRunnerIsToldOfTheGpu) {
+  setenv("CUDA_VISIBLE_DEVICES", "3", 1);
+  Room room;
+  for (const Wall wall : {Wall::kBubblewrap, Wall::kUser}) {
+    for (const bool gpu : {false, true}) {
+      room.gpu = gpu;
+      std::string words;
+      for (const std::string& word : Confinement(wall).wrap({"env"}, room, {0, 0, 20, 64}, 1)) {
+        words += word + " ";
+      }
+      EXPECT_EQ(words.find("CUDA_VISIBLE_DEVICES") != std::string::npos, gpu) << words;
+    }
+  }
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(WallTest, ALibraryOfTheSystemMayBeNamed) {
+  Room room;
+  room.readable = {"/usr/local/cuda/lib64/libcudart_static.a", "/usr/bin/env"};
+  driver::Command command;
+  command.arguments = confinement_.wrap({"true"}, room, {0, 0, 20, 64}, 1);
+  const driver::Outcome outcome = driver::run_process(command);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+}
+
 TEST_F(WallTest, WhatIsLeftRunningDies) {
   confined("setsid sleep 864122 >/dev/null 2>&1 & sleep 0.2");
   // The kernel ends the process namespace after bwrap has exited, so the last of it may take a
