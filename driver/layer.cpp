@@ -64,6 +64,9 @@ int run_layer(const Course& course, const LayerOptions& options) {
     return static_cast<int>(Verdict::kUsage);
   }
   std::map<std::string, std::string> sides = default_sides(course, stages);
+  if (options.solution) {
+    for (auto& [id, side] : sides) side = "solution";
+  }
   if (!parse_with(options.with, sides)) return static_cast<int>(Verdict::kUsage);
   std::string letters;
   std::string whose;

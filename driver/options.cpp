@@ -135,6 +135,7 @@ void add_reset_options(CLI::App& verb, Options& options) {
 void add_layer_options(CLI::App& verb, Options& options) {
   LayerOptions& layer = options.layer;
   verb.add_option("--with", layer.with, "whose stages: m1=solution,m2=mine")->type_name("LIST");
+  verb.add_flag("--solution", layer.solution, "ours of every stage that --with does not name");
   verb.add_option("--last", layer.last, "whose moe_layer: m3 or m4 (default)")->type_name("STAGE");
   CLI::Option* cpu = verb.add_flag("--cpu", layer.cpu, "on the emulator, even where a GPU is");
   verb.add_flag("--gpu", layer.gpu, "on the GPU, or not at all")->excludes(cpu);

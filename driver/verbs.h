@@ -100,6 +100,7 @@ struct SkeletonsOptions {
 
 struct LayerOptions {
   std::string with;         // "m1=solution,m2=mine"; the others: yours where it passes, else ours
+  bool solution = false;    // the others: ours
   std::string last = "m4";  // whose moe_layer: m3 or m4
   bool cpu = false;
   bool gpu = false;
