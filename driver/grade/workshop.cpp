@@ -158,8 +158,17 @@ bool Workshop::check(Step& step) const {
 
 bool Workshop::link(Step& step) const {
   const std::vector<std::string> command = filled(step.recipe.link, step.marks);
+  std::vector<std::string> in_tree;
+  for (const std::string& word : command) {
+    // Newer CMake has the linker note its inputs in the tree, which cannot be written behind the
+    // wall.
+    if (word.find("--dependency-file") == std::string::npos) {
+      in_tree.push_back(word);
+    } else if (!in_tree.empty() && in_tree.back() == "-Xlinker") {
+      in_tree.pop_back();
+    }
+  }
   // The link command names files of the tree by relative paths.
-  std::vector<std::string> in_tree = command;
   for (std::string& word : in_tree) {
     const fs::path path = step.recipe.tree / word;
     if (!word.empty() && word[0] != '-' && word[0] != '/' && fs::exists(path)) word = path;
