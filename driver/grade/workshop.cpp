@@ -160,8 +160,7 @@ bool Workshop::link(Step& step) const {
   const std::vector<std::string> command = filled(step.recipe.link, step.marks);
   std::vector<std::string> in_tree;
   for (const std::string& word : command) {
-    // Newer CMake has the linker note its inputs in the tree, which cannot be written behind the
-    // wall.
+    // Newer CMake has the linker list its inputs in the tree, which can't be written from here.
     if (word.find("--dependency-file") == std::string::npos) {
       in_tree.push_back(word);
     } else if (!in_tree.empty() && in_tree.back() == "-Xlinker") {
