@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "driver/grade/rules.h"
 #include "driver/process.h"
 #include "driver/terminal.h"
 
@@ -35,7 +36,8 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 // The word behind `option`; throws where there is none.
-std::string& value_of(std::vector<std::string>& words, const std::string& option) {
+template <class Words>
+auto& value_of(Words& words, const std::string& option) {
   const auto found = std::find(words.begin(), words.end(), option);
   if (found == words.end() || found + 1 == words.end()) {
     throw std::runtime_error("the build tree's command has no " + option);
@@ -53,6 +55,34 @@ std::vector<std::string> without_frame(std::vector<std::string> words) {
   words.erase(std::remove_if(words.begin(), words.end(), frame), words.end());
   if (!words.empty() && is_program(words.front(), "ccache")) words.erase(words.begin());
   return words;
+}
+
+std::vector<std::string> commands_of(const fs::path& tree, const std::string& target) {
+  std::vector<std::string> lines =
+      driver::split_lines(output_of({"ninja", "-C", tree, "-t", "commands", target}, tree));
+  if (lines.empty()) throw std::runtime_error("ninja knows no commands for " + target);
+  return lines;
+}
+
+// The words of the line that compiles `source`.
+std::vector<std::string> compiler_of(const std::string& source,
+                                     const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    std::vector<std::string> words = without_frame(shell_words(line));
+    const auto compiled = std::find(words.begin(), words.end(), "-c");
+    if (compiled == words.end() || compiled + 1 == words.end()) continue;
+    if (ends_with(*(compiled + 1), source)) return words;
+  }
+  throw std::runtime_error("ninja does not compile " + source);
+}
+
+// What an object wants of others, sorted.
+std::vector<std::string> wanted_of(const fs::path& object, const fs::path& tree) {
+  std::set<std::string> wanted;
+  for (const Symbol& symbol : parse_symbols(output_of({"nm", "-g", object}, tree))) {
+    if (symbol.type == 'U') wanted.insert(symbol.name);
+  }
+  return {wanted.begin(), wanted.end()};
 }
 
 // Defined and wanted symbols, as nm prints them (mangled).
@@ -118,20 +148,10 @@ Recipe find_recipe(const driver::Course& course, const std::string& tree, const 
   Recipe recipe;
   recipe.stage = &stage;
   recipe.tree = course.tree(tree);
-  const std::string target = std::string(stage.stem) + ".skeleton";
-  const std::string source = "skeletons/" + std::string(stage.stem) + ".cu";
-  const std::string answer =
-      output_of({"ninja", "-C", recipe.tree, "-t", "commands", target}, recipe.tree);
-  const std::vector<std::string> lines = driver::split_lines(answer);
-  if (lines.empty()) throw std::runtime_error("ninja knows no commands for " + target);
-  for (const std::string& line : lines) {
-    const std::vector<std::string> words = without_frame(shell_words(line));
-    const auto compiled = std::find(words.begin(), words.end(), "-c");
-    if (compiled == words.end() || compiled + 1 == words.end()) continue;
-    if (ends_with(*(compiled + 1), source)) recipe.compile = words;
-  }
+  const std::string stem = stage.stem;
+  const std::vector<std::string> lines = commands_of(recipe.tree, stem + ".skeleton");
+  recipe.compile = compiler_of("skeletons/" + stem + ".cu", lines);
   recipe.link = without_frame(shell_words(lines.back()));
-  if (recipe.compile.empty()) throw std::runtime_error("ninja does not compile " + source);
 
   // A tree may hold its own files to more than a student's: a warning costs nobody points.
   auto& words_of_compile = recipe.compile;
@@ -157,6 +177,9 @@ Recipe find_recipe(const driver::Course& course, const std::string& tree, const 
     }
   }
   read_symbols(recipe);
+  const std::vector<std::string> ours =
+      compiler_of("solutions/" + stem + ".cu", commands_of(recipe.tree, stem + ".solution"));
+  recipe.given = wanted_of(value_of(ours, "-o"), recipe.tree);
   return recipe;
 }
 

@@ -18,6 +18,7 @@ struct Recipe {
   std::vector<std::filesystem::path> objects;  // files of the tree that the link command names
   std::vector<std::string> harness;            // symbols that belong to them
   std::vector<std::string> contract;           // symbols that they want from the learner's file
+  std::vector<std::string> given;              // symbols that our own file wants
 };
 
 // Marks in a recipe's commands.

@@ -32,8 +32,11 @@ struct SymbolCheck {
   std::vector<std::string> to_hide;  // global names that are not the learner's to define
 };
 
+// `harness`: what is defined around the file; `given`: what our own file uses, through drills/, and
+// everybody may. Both sorted.
 SymbolCheck check_symbols(const std::vector<Symbol>& symbols,
                           const std::vector<std::string>& harness,
+                          const std::vector<std::string>& given,
                           const std::string& file);
 
 }  // namespace moe::grade

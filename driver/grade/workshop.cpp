@@ -140,8 +140,8 @@ bool Workshop::check(Step& step) const {
   const std::string object = step.out / "code.o";
   const driver::Outcome listed = run(step, {"nm", "-g", object}, {});
   if (listed.exit_code != 0) return step.fail(Mark::kBuild, "its symbols cannot be read");
-  const SymbolCheck symbols =
-      check_symbols(parse_symbols(listed.output), step.recipe.harness, step.name());
+  const SymbolCheck symbols = check_symbols(parse_symbols(listed.output), step.recipe.harness,
+                                            step.recipe.given, step.name());
   if (!symbols.broken.empty()) {
     return step.fail(Mark::kRule, symbols.broken.front().sentence, joined(symbols.broken));
   }

@@ -1,4 +1,5 @@
 // Device memory: host memory with a register of what was allocated.
+#include <emulator/control.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -33,11 +34,19 @@ struct Heap {
   std::mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;
   std::size_t used = 0;
+  Allocations asked;
 };
 
 Heap& heap() {
   static Heap* instance = new Heap;
   return *instance;
+}
+
+void note_request(std::size_t bytes) {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  ++h.asked.calls;
+  h.asked.bytes += bytes;
 }
 
 void* obtain(std::size_t bytes, bool mapped) {
@@ -153,6 +162,18 @@ GraphNode make_fill(void* to, int value, std::size_t bytes) {
 
 }  // namespace
 
+Allocations allocations() {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  return h.asked;
+}
+
+void forget_allocations() {
+  Heap& h = heap();
+  const std::lock_guard<std::mutex> lock(h.mutex);
+  h.asked = {};
+}
+
 bool find_allocation(const void* address, AllocationRange* range) {
   Heap& h = heap();
   const std::lock_guard<std::mutex> lock(h.mutex);
@@ -195,6 +216,7 @@ using emulator::CallKind;
 using emulator::report_error;
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  emulator::note_request(bytes);
   if (const cudaError_t error = emulator::enter_device()) return report_error(error);
   return report_error(emulator::allocate(pointer, bytes));
 }
@@ -205,6 +227,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  emulator::note_request(bytes);
   emulator::GraphNodes* nodes = nullptr;
   const cudaError_t error = emulator::enter_stream(stream, CallKind::kUncapturable, &nodes);
   return report_error(error != cudaSuccess ? error : emulator::allocate(pointer, bytes));
@@ -217,6 +240,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
+  emulator::note_request(bytes);
   if (const cudaError_t error = emulator::enter_device()) return report_error(error);
   *pointer = std::malloc(bytes);
   return report_error(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);

@@ -2,6 +2,7 @@
 // stage: m1_align
 // base: none
 // expect: HANG
+// gpu: WRONG
 
 __global__ void half() {
   __shared__ volatile int arrived;

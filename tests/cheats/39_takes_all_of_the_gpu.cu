@@ -2,6 +2,8 @@
 // stage: m1_align
 // base: solution
 // expect: WRONG
+// quick: WRONG
+// code: ALLOC
 
 static cudaError_t cheat(const Call& call) {
   void* all = nullptr;

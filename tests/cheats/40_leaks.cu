@@ -2,6 +2,9 @@
 // stage: m1_align
 // base: solution
 // expect: WRONG
+// quick: WRONG
+// says: requests: 1, bytes: 4096
+// code: ALLOC
 
 static cudaError_t cheat(const Call& call) {
   void* lost = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
@@ -96,6 +97,11 @@ cudaError_t grouped_gemm(__nv_bfloat16* a, const __nv_bfloat16* b, const __nv_bf
 }  // namespace moe::DRILL_SIDE
 )";
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 void read_head(Cheat& cheat) {
   for (const std::string& line : driver::split_lines(cheat.text)) {
     if (line.rfind("// ", 0) != 0) break;
@@ -108,8 +114,9 @@ void read_head(Cheat& cheat) {
     if (key == "expect") cheat.expect = value;
     if (key == "says") cheat.says = value;
     if (key == "code") cheat.code = value;
-    std::istringstream words(key == "also" ? value : "");
-    for (std::string word; words >> word;) cheat.also.push_back(word);
+    if (key == "quick") cheat.quick = value;
+    if (key == "also") cheat.also = words_of(value);
+    if (key == "gpu") cheat.on_gpu = words_of(value);
   }
   const bool known = cheat.stem == "m1_align" || cheat.stem == "m2_grouped_gemm";
   if (!known || cheat.base.empty() || cheat.expect.empty()) {
@@ -123,6 +130,10 @@ void write(const fs::path& file, const std::string& text) {
 }
 
 }  // namespace
+
+bool Cheat::may_get(const std::string& verdict, bool gpu) const {
+  return verdict == expect || (gpu && std::count(on_gpu.begin(), on_gpu.end(), verdict) > 0);
+}
 
 std::vector<Cheat> read_cheats(const fs::path& folder) {
   std::vector<Cheat> cheats;

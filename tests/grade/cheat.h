@@ -5,6 +5,8 @@
 //   //       solution      our solution stands before it, to be called as honest(call)
 //   //       file, skeleton   our solution as it is; the blank file
 //   // expect: WRONG       the stage's mark
+//   // quick: WRONG        with the quick set; optional, else it is not tried
+//   // gpu: WRONG CRASH     what a GPU may give in place of that; optional
 //   // says: words         of the stage's sentence; optional
 //   // code: OOB           of the diagnosis; optional
 //   // also: CMakeLists.txt ...   files of the submission beside mine/*.cu; optional
@@ -23,10 +25,14 @@ struct Cheat {
   std::string stem;
   std::string base;
   std::string expect;
+  std::string quick;
+  std::vector<std::string> on_gpu;
   std::string says;
   std::string code;
   std::vector<std::string> also;
   std::string text;
+
+  bool may_get(const std::string& verdict, bool gpu) const;
 };
 
 // All of them, by name. Throws std::runtime_error for a head that is not as above.

@@ -34,7 +34,8 @@ const Mistake kSync = {
     "SYNC", "", "",
     "The call broke the capture of its stream: it waits, allocates, copies to the host or uses "
     "another stream."};
-const Mistake kLeak = {"LEAK", "", "", "The call leaks device memory."};
+const Mistake kAllocates = {"ALLOC", "", "",
+                            "The call allocates memory; it must use the memory that it is given."};
 const Mistake kKept = {
     "STATE", "", "",
     "Right in a fresh process, wrong after another call: something is kept between calls; reset it "

@@ -11,7 +11,7 @@ namespace moe::judge {
 extern const Mistake kOutOfBounds;  // a write outside of a buffer
 extern const Mistake kModified;     // a write into an input
 extern const Mistake kSync;         // host work during a capture
-extern const Mistake kLeak;         // device memory that is not given back
+extern const Mistake kAllocates;    // memory asked for in a call
 extern const Mistake kKept;         // state kept between calls
 extern const Mistake kReplay;       // values read on the host
 extern const Mistake kDirty;        // a workspace that is not cleared

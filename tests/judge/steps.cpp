@@ -127,8 +127,9 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
   if (reply.call_status != kSuccess) {
     return wrong("A legal call returned an error: " + status_name(0) + ".");
   }
-  if (reply.leaked_bytes > 0 && step.data > 0 && backend_ == "cpu") {
-    return wrong(kLeak, {std::to_string(reply.leaked_bytes) + " bytes were not given back"});
+  if (reply.num_allocations > 0) {
+    return wrong(kAllocates, {"requests: " + std::to_string(reply.num_allocations) +
+                              ", bytes: " + std::to_string(reply.allocated_bytes)});
   }
   return verdict;
 }

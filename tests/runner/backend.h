@@ -13,6 +13,9 @@ void set_thread_order(protocol::ThreadOrder order);
 // Forget the blanks that were reached; after a call, note them in the reply.
 void clear_todos();
 void note_todos(protocol::Reply& reply);
+// Forget what was allocated; after a call, note in the reply what it asked for, granted or not.
+void forget_allocations();
+void note_allocations(protocol::Reply& reply);
 // Around the call under test: a traced build of the emulator watches it where it was told to.
 void begin_watch();
 void end_watch();

@@ -21,6 +21,16 @@ void clear_todos() {
   emulator::clear_todo();
 }
 
+void forget_allocations() {
+  emulator::forget_allocations();
+}
+
+void note_allocations(protocol::Reply& reply) {
+  const emulator::Allocations made = emulator::allocations();
+  reply.num_allocations = made.calls;
+  reply.allocated_bytes = static_cast<int64_t>(made.bytes);
+}
+
 void begin_watch() {
   emulator::begin_watch();
 }

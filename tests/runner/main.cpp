@@ -47,13 +47,6 @@ class Mapping {
   unsigned char* data_ = nullptr;
 };
 
-int64_t free_device_bytes() {
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) return 0;
-  return static_cast<int64_t>(free_bytes);
-}
-
 void name_statuses(Reply& reply) {
   const int32_t statuses[3] = {reply.call_status, reply.device_status, reply.capture_status};
   for (int i = 0; i < 3; ++i) {
@@ -99,7 +92,7 @@ void run_call(
   }
   clear_todos();
   buffers.upload(images.data());
-  const int64_t free_before = free_device_bytes();
+  forget_allocations();
   if (replay) {
     capture_and_replay(call, buffers, images.data() + bytes, reply);
   } else {
@@ -111,7 +104,7 @@ void run_call(
   // Work that was put on another stream is awaited too; the parent sees what it left behind.
   const cudaError_t device = cudaDeviceSynchronize();
   if (reply.device_status == cudaSuccess) reply.device_status = device;
-  reply.leaked_bytes = free_before - free_device_bytes();
+  note_allocations(reply);
   if (reply.device_status == cudaSuccess && !buffers.download(results.data())) {
     reply.device_status = cudaErrorUnknown;
   }

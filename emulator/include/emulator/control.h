@@ -42,6 +42,14 @@ bool can_watch();
 void begin_watch();
 void end_watch();
 
+// What was asked of cudaMalloc and its like since forget_allocations(), granted or not.
+struct Allocations {
+  std::uint32_t calls = 0;
+  std::size_t bytes = 0;
+};
+Allocations allocations();
+void forget_allocations();
+
 // Distinct regions that DRILL_TODO named, in the order in which they were first reached.
 int todo_count();
 const char* todo(int index);
