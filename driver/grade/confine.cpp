@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "driver/process.h"
 
@@ -52,52 +54,6 @@ void add_system(std::vector<std::string>& words) {
               "/etc/ld.so.cache", "/etc/ld.so.cache"});
 }
 
-// What a runner on a GPU must be told: which GPU the grader chose, and where the driver's library
-// stands on machines whose linker cache does not know it.
-std::vector<std::string> environment_of(const Room& room) {
-  std::vector<std::string> environment = room.environment;
-  if (!room.gpu) return environment;
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"}) {
-    if (const char* value = std::getenv(name)) {
-      environment.push_back(std::string(name) + "=" + value);
-    }
-  }
-  return environment;
-}
-
-std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command, const Room& room) {
-  std::vector<std::string> words{"bwrap",          "--unshare-all",
-                                 "--unshare-user", "--die-with-parent",
-                                 "--new-session",  "--clearenv"};
-  const std::string stranger = std::to_string(kStranger);
-  add(words, {"--uid", stranger, "--gid", stranger, "--cap-drop", "ALL"});
-  add(words, {"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LC_ALL", "C.UTF-8"});
-  add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1", "--setenv",
-              "EMULATOR_HANG", "4"});
-  for (const std::string& variable : environment_of(room)) {
-    const std::size_t equals = variable.find('=');
-    add(words, {"--setenv", variable.substr(0, equals), variable.substr(equals + 1)});
-  }
-  add_system(words);
-  add(words, {"--dev", "/dev", "--proc", "/proc", "--size", kTmpBytes, "--tmpfs", "/tmp"});
-  if (room.gpu) {
-    for (const fs::directory_entry& entry : fs::directory_iterator("/dev")) {
-      const std::string path = entry.path();
-      if (path.rfind("/dev/nvidia", 0) == 0) add(words, {"--dev-bind", path, path});
-    }
-  }
-  for (const fs::path& path : room.readable) {
-    // What is in /usr is there already, and bwrap refuses a place behind a symlink in it: a CUDA
-    // Toolkit's library.
-    if (path.string().rfind("/usr/", 0) != 0) add(words, {"--ro-bind", path, path});
-  }
-  for (const fs::path& path : room.writable) add(words, {"--bind", path, path});
-  add(words, {"--remount-ro", "/dev", "--remount-ro", "/"});
-  if (!room.folder.empty()) add(words, {"--chdir", room.folder});
-  words.insert(words.end(), command.begin(), command.end());
-  return words;
-}
-
 std::vector<std::string> as_user(const std::vector<std::string>& command,
                                  int worker,
                                  const std::vector<std::string>& environment = {}) {
@@ -128,6 +84,76 @@ bool works(Wall wall, const fs::path& folder) {
 }
 
 }  // namespace
+
+void Confinement::add_tools(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    if (std::find(tools_.begin(), tools_.end(), folder) == tools_.end()) tools_.push_back(folder);
+  }
+}
+
+// The folders that LD_LIBRARY_PATH names and a compiler outside of the system has.
+std::string Confinement::library_path() const {
+  const char* value = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream stream(value != nullptr ? value : "");
+  std::string kept;
+  for (std::string folder; std::getline(stream, folder, ':');) {
+    const bool known = std::any_of(tools_.begin(), tools_.end(), [&](const fs::path& tool) {
+      return (folder + "/").rfind(tool.string() + "/", 0) == 0;
+    });
+    if (known) kept += (kept.empty() ? "" : ":") + folder;
+  }
+  return kept;
+}
+
+// What a runner on a GPU must be told: which GPU the grader chose, and where the driver's library
+// stands on machines whose linker cache does not know it.
+std::vector<std::string> Confinement::environment_of(const Room& room) const {
+  std::vector<std::string> environment = room.environment;
+  const std::string libraries = library_path();
+  if (!room.gpu && !libraries.empty()) environment.push_back("LD_LIBRARY_PATH=" + libraries);
+  if (!room.gpu) return environment;
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"}) {
+    if (const char* value = std::getenv(name)) {
+      environment.push_back(std::string(name) + "=" + value);
+    }
+  }
+  return environment;
+}
+
+std::vector<std::string> Confinement::in_bubblewrap(const std::vector<std::string>& command,
+                                                    const Room& room) const {
+  std::vector<std::string> words{"bwrap",          "--unshare-all",
+                                 "--unshare-user", "--die-with-parent",
+                                 "--new-session",  "--clearenv"};
+  const std::string stranger = std::to_string(kStranger);
+  add(words, {"--uid", stranger, "--gid", stranger, "--cap-drop", "ALL"});
+  add(words, {"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LC_ALL", "C.UTF-8"});
+  add(words, {"--setenv", "HOME", "/tmp", "--setenv", "EMULATOR_WORKERS", "1", "--setenv",
+              "EMULATOR_HANG", "4"});
+  for (const std::string& variable : environment_of(room)) {
+    const std::size_t equals = variable.find('=');
+    add(words, {"--setenv", variable.substr(0, equals), variable.substr(equals + 1)});
+  }
+  add_system(words);
+  add(words, {"--dev", "/dev", "--proc", "/proc", "--size", kTmpBytes, "--tmpfs", "/tmp"});
+  if (room.gpu) {
+    for (const fs::directory_entry& entry : fs::directory_iterator("/dev")) {
+      const std::string path = entry.path();
+      if (path.rfind("/dev/nvidia", 0) == 0) add(words, {"--dev-bind", path, path});
+    }
+  }
+  for (const fs::path& folder : tools_) add(words, {"--ro-bind", folder, folder});
+  for (const fs::path& path : room.readable) {
+    // What is in /usr is there already, and bwrap refuses a place behind a symlink in it: a CUDA
+    // Toolkit's library.
+    if (path.string().rfind("/usr/", 0) != 0) add(words, {"--ro-bind", path, path});
+  }
+  for (const fs::path& path : room.writable) add(words, {"--bind", path, path});
+  add(words, {"--remount-ro", "/dev", "--remount-ro", "/"});
+  if (!room.folder.empty()) add(words, {"--chdir", room.folder});
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
 
 const char* Confinement::word() const {
   return wall_ == Wall::kBubblewrap ? "bubblewrap" : wall_ == Wall::kUser ? "user" : "limits";

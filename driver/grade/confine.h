@@ -35,6 +35,10 @@ class Confinement {
  public:
   explicit Confinement(Wall wall) : wall_(wall) {}
 
+  // What every program may read besides the system: a compiler that stands elsewhere.
+  void add_tools(const std::vector<std::filesystem::path>& folders);
+  const std::vector<std::filesystem::path>& tools() const { return tools_; }
+
   Wall wall() const { return wall_; }
   const char* word() const;      // "bubblewrap", "user", "limits", for reports
   std::string phrase() const;    // for people
@@ -52,7 +56,13 @@ class Confinement {
   void sweep(int worker) const;
 
  private:
+  std::string library_path() const;
+  std::vector<std::string> environment_of(const Room& room) const;
+  std::vector<std::string> in_bubblewrap(const std::vector<std::string>& command,
+                                         const Room& room) const;
+
   Wall wall_;
+  std::vector<std::filesystem::path> tools_;
 };
 
 // True for what a program prints first when its wall cannot be built.

@@ -48,6 +48,7 @@ void CostGate::prepare(const std::vector<const Stage*>& stages, const fs::path& 
   for (const Stage* stage : stages) {
     if (driver::find_cost_case(stage->id) == nullptr) continue;
     recipes_[stage->stem] = find_recipe(course_, driver::kTracedTree, *stage);
+    confinement_.add_tools(recipes_[stage->stem].tools);
     const fs::path own = folder / (std::string(stage->stem) + ".cost");
     const CostFigures figures =
         measure(*stage, driver::read_file(course_.solution(*stage)), own, 0);

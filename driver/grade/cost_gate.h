@@ -21,7 +21,7 @@ class CostGate {
  public:
   CostGate(const driver::Course& course,
            const Scheme& scheme,
-           const Confinement& confinement,
+           Confinement& confinement,
            const Workshop& workshop)
       : course_(course), scheme_(scheme), confinement_(confinement), workshop_(workshop) {}
 
@@ -44,7 +44,7 @@ class CostGate {
 
   const driver::Course& course_;
   const Scheme& scheme_;
-  const Confinement& confinement_;
+  Confinement& confinement_;
   const Workshop& workshop_;
   std::map<std::string, Recipe> recipes_;  // by stem
   std::map<std::string, CostFigures> references_;

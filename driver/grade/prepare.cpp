@@ -122,6 +122,7 @@ Prepared Preparation::run(const std::vector<const Stage*>& stages,
   std::string all_keys;
   for (const Stage* stage : stages) {
     prepared.recipes.push_back(find_recipe(course_, backend_.name(), *stage));
+    confinement_.add_tools(prepared.recipes.back().tools);
     std::string harness;
     for (const fs::path& object : prepared.recipes.back().objects) {
       harness += hex(driver::hash_of(driver::read_file(object)));

@@ -18,7 +18,7 @@ class Preparation {
   Preparation(const driver::Course& course,
               const driver::Backend& backend,
               const Scheme& scheme,
-              const Confinement& confinement,
+              Confinement& confinement,
               std::filesystem::path out)
       : course_(course),
         backend_(backend),
@@ -46,7 +46,7 @@ class Preparation {
   const driver::Course& course_;
   const driver::Backend& backend_;
   const Scheme& scheme_;
-  const Confinement& confinement_;
+  Confinement& confinement_;
   std::filesystem::path out_;
   std::string run_id_;
 };

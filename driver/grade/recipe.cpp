@@ -105,7 +105,69 @@ void read_symbols(Recipe& recipe) {
   recipe.contract.assign(contract.begin(), contract.end());
 }
 
+bool is_of_system(const fs::path& path) {
+  for (const char* folder : {"/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/"}) {
+    if (path.string().rfind(folder, 0) == 0) return true;
+  }
+  return false;
+}
+
+// "x86_64-pc-linux-gnu", where a compiler keeps its assembler.
+bool is_target(const std::string& name) {
+  return std::count(name.begin(), name.end(), '-') >= 2;
+}
+
+void add_tools_at(const fs::path& program, std::vector<fs::path>& folders) {
+  static const std::set<std::string> kParts{"bin",   "include", "lib",  "lib32",
+                                            "lib64", "libexec", "nvvm", "targets"};
+  if (is_of_system(program) || program.parent_path().filename() != "bin") return;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(program.parent_path().parent_path(), ignored)) {
+    const std::string name = entry.path().filename();
+    const bool wanted = kParts.count(name) != 0 || is_target(name);
+    const bool known = std::find(folders.begin(), folders.end(), entry.path()) != folders.end();
+    if (wanted && !known && entry.is_directory(ignored)) folders.push_back(entry.path());
+  }
+}
+
 }  // namespace
+
+std::vector<fs::path> tool_folders(const std::vector<std::string>& command) {
+  std::vector<fs::path> folders;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    std::string word = command[i];
+    for (const char* option : {"-ccbin=", "--compiler-bindir="}) {
+      if (word.rfind(option, 0) == 0) word = word.substr(std::string(option).size());
+    }
+    const bool names_one = i == 0 || word != command[i] || command[i - 1] == "-ccbin" ||
+                           command[i - 1] == "--compiler-bindir";
+    std::error_code ignored;
+    if (!names_one || !fs::is_regular_file(word, ignored)) continue;
+    const fs::path program = fs::absolute(word).lexically_normal();
+    add_tools_at(program, folders);
+    add_tools_at(fs::canonical(program, ignored), folders);
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::vector<std::string> without_list_of_inputs(const std::vector<std::string>& command) {
+  const std::string option = "--dependency-file";
+  std::vector<std::string> kept;
+  bool file_follows = false;  // -Xlinker --dependency-file -Xlinker FILE
+  for (const std::string& word : command) {
+    const bool names_it = word.find(option) != std::string::npos;
+    const bool is_file = file_follows && word != "-Xlinker";
+    if (!names_it && !is_file) {
+      kept.push_back(word);
+      continue;
+    }
+    file_follows = names_it && word == option;
+    if (!kept.empty() && kept.back() == "-Xlinker") kept.pop_back();
+  }
+  return kept;
+}
 
 std::vector<std::string> shell_words(const std::string& command) {
   std::vector<std::string> words;
@@ -151,7 +213,10 @@ Recipe find_recipe(const driver::Course& course, const std::string& tree, const 
   const std::string stem = stage.stem;
   const std::vector<std::string> lines = commands_of(recipe.tree, stem + ".skeleton");
   recipe.compile = compiler_of("skeletons/" + stem + ".cu", lines);
-  recipe.link = without_frame(shell_words(lines.back()));
+  recipe.link = without_list_of_inputs(without_frame(shell_words(lines.back())));
+  recipe.tools = tool_folders(recipe.compile);
+  const std::vector<fs::path> linkers = tool_folders(recipe.link);
+  recipe.tools.insert(recipe.tools.end(), linkers.begin(), linkers.end());
 
   // A tree may hold its own files to more than a student's: a warning costs nobody points.
   auto& words_of_compile = recipe.compile;

@@ -19,6 +19,7 @@ struct Recipe {
   std::vector<std::string> harness;            // symbols that belong to them
   std::vector<std::string> contract;           // symbols that they want from the learner's file
   std::vector<std::string> given;              // symbols that our own file wants
+  std::vector<std::filesystem::path> tools;    // of compilers that stand outside of /usr
 };
 
 // Marks in a recipe's commands.
@@ -34,6 +35,15 @@ Recipe find_recipe(const driver::Course& course, const std::string& tree, const 
 
 // Words of a shell command without expansions: blanks, quotes, backslashes.
 std::vector<std::string> shell_words(const std::string& command);
+
+// Where the compilers that a command names keep programs, libraries and headers, if not in /usr: as
+// they are named and, where that is a link, as they are. An installation's prefix may be somebody's
+// home, so never the prefix itself.
+std::vector<std::filesystem::path> tool_folders(const std::vector<std::string>& command);
+
+// A link command without the linker's list of its inputs, which newer CMake asks for in the build
+// tree: behind the wall that cannot be written.
+std::vector<std::string> without_list_of_inputs(const std::vector<std::string>& command);
 
 // A command with each mark replaced.
 std::vector<std::string> filled(std::vector<std::string> words,

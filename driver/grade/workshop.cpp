@@ -134,8 +134,9 @@ bool Workshop::compile(Step& step) const {
 
 bool Workshop::check(Step& step) const {
   const std::string depends = driver::read_file(step.out / "code.d");
-  const std::vector<RuleBreak> outside =
-      check_depends(depends, {"/usr/", clean_tree_.string() + "/", step.folder.string() + "/"});
+  std::vector<std::string> allowed{"/usr/", clean_tree_.string() + "/", step.folder.string() + "/"};
+  for (const fs::path& folder : confinement_.tools()) allowed.push_back(folder.string() + "/");
+  const std::vector<RuleBreak> outside = check_depends(depends, allowed);
   if (!outside.empty()) return step.fail(Mark::kRule, outside.front().sentence);
   const std::string object = step.out / "code.o";
   const driver::Outcome listed = run(step, {"nm", "-g", object}, {});
@@ -157,22 +158,13 @@ bool Workshop::check(Step& step) const {
 }
 
 bool Workshop::link(Step& step) const {
-  const std::vector<std::string> command = filled(step.recipe.link, step.marks);
-  std::vector<std::string> in_tree;
-  for (const std::string& word : command) {
-    // Newer CMake has the linker list its inputs in the tree, which can't be written from here.
-    if (word.find("--dependency-file") == std::string::npos) {
-      in_tree.push_back(word);
-    } else if (!in_tree.empty() && in_tree.back() == "-Xlinker") {
-      in_tree.pop_back();
-    }
-  }
+  std::vector<std::string> command = filled(step.recipe.link, step.marks);
   // The link command names files of the tree by relative paths.
-  for (std::string& word : in_tree) {
+  for (std::string& word : command) {
     const fs::path path = step.recipe.tree / word;
     if (!word.empty() && word[0] != '-' && word[0] != '/' && fs::exists(path)) word = path;
   }
-  const driver::Outcome outcome = run(step, in_tree, step.recipe.objects);
+  const driver::Outcome outcome = run(step, command, step.recipe.objects);
   if (outcome.exit_code == 0) return true;
   const std::string error = first_error(outcome.output);
   return step.fail(Mark::kBuild, error.empty() ? "it cannot be linked" : error, outcome.output);
