@@ -1,5 +1,7 @@
 // `drill layer`: the whole layer, from logits to output, of any mix of your stages and ours.
-#include <map>
+#include "driver/layer.h"
+
+#include <algorithm>
 #include <set>
 
 #include "driver/stage_run.h"
@@ -23,39 +25,31 @@ std::vector<Stage> stages_up_to(const std::string& last) {
   return {};
 }
 
-// "m1=solution,m2=mine" -> side by stage id; false (and a message) where it makes no sense.
-bool parse_with(const std::string& with, std::map<std::string, std::string>& sides) {
-  size_t begin = 0;
-  while (begin < with.size()) {
-    size_t end = with.find(',', begin);
-    if (end == std::string::npos) end = with.size();
+}  // namespace
+
+std::map<std::string, std::string> layer_sides(const LayerOptions& options,
+                                               const std::vector<Stage>& stages,
+                                               const std::function<bool(const Stage&)>& passed,
+                                               std::string& problem) {
+  std::map<std::string, std::string> sides;
+  for (const Stage& stage : stages) {
+    sides[stage.id] = !options.solution && passed(stage) ? "mine" : "solution";
+  }
+  const std::string& with = options.with;
+  for (size_t begin = 0, end = 0; begin < with.size(); begin = end + 1) {
+    end = std::min(with.find(',', begin), with.size());
     const std::string part = with.substr(begin, end - begin);
     const size_t equals = part.find('=');
     const std::string id = part.substr(0, equals);
     const std::string side = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (sides.count(id) == 0 || (side != "mine" && side != "solution")) {
-      say("drill layer: --with takes stage=mine or stage=solution of the stages in the layer, "
-          "not " +
-          part + "\n");
-      return false;
+      problem = "--with takes stage=mine or stage=solution of the stages in the layer, not " + part;
+      break;
     }
     sides[id] = side;
-    begin = end + 1;
-  }
-  return true;
-}
-
-// Yours where the file that is there now has passed, else ours.
-std::map<std::string, std::string> default_sides(const Course& course,
-                                                 const std::vector<Stage>& stages) {
-  std::map<std::string, std::string> sides;
-  for (const Stage& stage : stages) {
-    sides[stage.id] = standing_of(course, stage).passed ? "mine" : "solution";
   }
   return sides;
 }
-
-}  // namespace
 
 int run_layer(const Course& course, const LayerOptions& options) {
   const std::vector<Stage> stages = stages_up_to(options.last);
@@ -63,11 +57,13 @@ int run_layer(const Course& course, const LayerOptions& options) {
     say("drill layer: --last is m3 or m4, the stages that have a moe_layer\n");
     return static_cast<int>(Verdict::kUsage);
   }
-  std::map<std::string, std::string> sides = default_sides(course, stages);
-  if (options.solution) {
-    for (auto& [id, side] : sides) side = "solution";
+  std::string problem;
+  const auto passed = [&](const Stage& stage) { return standing_of(course, stage).passed; };
+  std::map<std::string, std::string> sides = layer_sides(options, stages, passed, problem);
+  if (!problem.empty()) {
+    say("drill layer: " + problem + "\n");
+    return static_cast<int>(Verdict::kUsage);
   }
-  if (!parse_with(options.with, sides)) return static_cast<int>(Verdict::kUsage);
   std::string letters;
   std::string whose;
   for (const Stage& stage : stages) {

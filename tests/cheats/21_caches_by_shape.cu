@@ -3,6 +3,7 @@
 // stage: m1_align
 // base: solution
 // expect: WRONG
+// gpu: CRASH
 
 #include <map>
 #include <tuple>
