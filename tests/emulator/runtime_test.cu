@@ -45,6 +45,23 @@ TEST_F(RuntimeTest, MemoryRunsOut) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
+TEST_F(RuntimeTest, RequestsForMemoryAreCounted) {
+  emulator::forget_allocations();
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 100), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  EXPECT_EQ(cudaMallocAsync(&memory, 10, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(memory, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMallocHost(&memory, 1), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
+  EXPECT_NE(cudaMalloc(&memory, std::size_t{1} << 50), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(emulator::allocations().calls, 4u) << "what is not granted was asked for";
+  EXPECT_EQ(emulator::allocations().bytes, 111 + (std::size_t{1} << 50));
+  emulator::forget_allocations();
+  EXPECT_EQ(emulator::allocations().calls, 0u);
+}
+
 TEST_F(RuntimeTest, CopiesAndFillsStayInsideAllocations) {
   DeviceArray<int> memory(4);
   int host[8] = {};

@@ -76,6 +76,9 @@ void make_class(const fs::path& course, const fs::path& folder, int count) {
   const std::map<std::string, std::vector<File>> files = files_of(course);
   const auto& m1 = files.at("m1_align");
   const auto& m2 = files.at("m2_grouped_gemm");
+  // Steps of 7 and 5 reach every file where they share no factor with how many there are.
+  const std::size_t step1 = m1.size() % 7 == 0 ? 11 : 7;
+  const std::size_t step2 = m2.size() % 5 == 0 ? 7 : 5;
   fs::remove_all(folder);
   std::string expected = "student,m1,m2\n";
   for (int i = 0; i < count; ++i) {
@@ -83,8 +86,8 @@ void make_class(const fs::path& course, const fs::path& folder, int count) {
     std::snprintf(name, sizeof name, "student%03d", i + 1);
     const fs::path student = folder / "hand-ins" / name;
     // The last entries of each list are the right, blank and broken ones: spread all evenly.
-    const File& first = m1[static_cast<std::size_t>(i) * 7 % m1.size()];
-    const File& second = m2[static_cast<std::size_t>(i) * 5 % m2.size()];
+    const File& first = m1[static_cast<std::size_t>(i) * step1 % m1.size()];
+    const File& second = m2[static_cast<std::size_t>(i) * step2 % m2.size()];
     write(student / "mine" / "readme.txt", "my files\n");
     if (!first.text.empty()) write(student / "mine" / "m1_align.cu", first.text);
     if (!second.text.empty()) write(student / "mine" / "m2_grouped_gemm.cu", second.text);
