@@ -103,7 +103,7 @@ struct Reply {
   uint32_t capability_major;  // of the device: 9 and 0
   uint32_t capability_minor;
   int64_t value;
-  int64_t allocated_bytes;    // what the call asked the runtime for, given back or not
+  int64_t allocated_bytes;  // what the call asked the runtime for, given back or not
   uint32_t num_allocations;
   float times_us[kMaxTimes];  // kTime: of each replay, L2 flushed before it
   uint32_t num_kernels;
