@@ -2,6 +2,7 @@
 // stage: m1_align
 // base: solution
 // expect: WRONG
+// gpu: CRASH
 // quick: WRONG
 // code: ALLOC
 

@@ -45,7 +45,8 @@ class CheatTest : public testing::Test {
         << verdict << ", not " << cheat_.expect << ": " << stage["message"];
     if (!cheat_.quick.empty()) {
       ASSERT_TRUE(quick_results[cheat_.name].is_object()) << "was not graded with the quick set";
-      EXPECT_EQ(quick_results[cheat_.name]["verdict"].get<std::string>(), cheat_.quick);
+      const std::string quick = quick_results[cheat_.name]["verdict"];
+      EXPECT_TRUE(quick == cheat_.quick || (options.gpu && cheat_.may_get(quick, true))) << quick;
     }
     const std::string message = stage["message"];
     std::string found = message + "\n" + stage["compiler"].get<std::string>();
@@ -55,7 +56,7 @@ class CheatTest : public testing::Test {
       }
     }
     EXPECT_NE(found.find(cheat_.says), std::string::npos) << found;
-    if (!cheat_.code.empty()) {
+    if (!cheat_.code.empty() && verdict == cheat_.expect) {
       EXPECT_EQ(stage["code"].get<std::string>(), cheat_.code) << message;
     }
     if (cheat_.expect == "PASS") {

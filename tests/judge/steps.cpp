@@ -113,6 +113,11 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
     child_->stop();  // a GPU context is unusable after a fault, and so is the emulator's
     return verdict;
   }
+  // Before other errors: a request that was not granted is the likely cause of one.
+  if (reply.num_allocations > 0) {
+    return wrong(kAllocates, {"requests: " + std::to_string(reply.num_allocations) +
+                              ", bytes: " + std::to_string(reply.allocated_bytes)});
+  }
   const std::string refusal = text_in(reply.refusal);
   if (refused) {
     if (reply.call_status == kInvalidValue) return verdict;
@@ -126,10 +131,6 @@ Verdict Suite::verdict_of_reply(const Step& step, const protocol::Reply& reply, 
   }
   if (reply.call_status != kSuccess) {
     return wrong("A legal call returned an error: " + status_name(0) + ".");
-  }
-  if (reply.num_allocations > 0) {
-    return wrong(kAllocates, {"requests: " + std::to_string(reply.num_allocations) +
-                              ", bytes: " + std::to_string(reply.allocated_bytes)});
   }
   return verdict;
 }
