@@ -196,6 +196,15 @@ __device__ __forceinline__ void tma_load_multicast(void* shared,
       : "memory");
 }
 
+__device__ __forceinline__ void tma_load_multicast(
+    void* shared, const CUtensorMap& map, int column, int row, uint64_t* barrier, uint16_t ranks) {
+  MOE_SM90(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(ranks)
+      : "memory");
+}
+
 // One thread stores the box, or adds it to what is there (bf16: each sum rounded, in no fixed
 // order). It belongs to the thread's open bulk group.
 __device__ __forceinline__ void tma_store(const CUtensorMap& map,

@@ -12,6 +12,7 @@ inline constexpr int kRounds = 8;  // of 32 ids: loads that a lane of place_ids 
 struct PlaceShared {
   int totals[kMaxExperts];  // rows of an expert; then its next free row for this block
   int before[kMaxExperts];  // rows of it that tokens of earlier blocks take
+  int order[kMaxExperts];   // of work: the experts' numbers
   int warp_rows[kWarpSize];
   int warp_tiles[2][kWarpSize];
 };
@@ -69,6 +70,29 @@ __device__ inline void exclusive_scan(
   }
 }
 
+// The expert that this thread gets: thread 0 that whose tiles come first. As they are numbered; but
+// if one has more than twice its share, long and short ones in turn: the longest, the shortest, the
+// second longest, .. Where an expert has few rows its weights are what takes time, where it has
+// many, the products.
+__device__ inline int order_of_work(PlaceShared& shared, int num_ids, int num_experts) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int mine = thread < num_experts ? shared.totals[thread] : 0;
+  const bool skewed = __syncthreads_or(static_cast<int64_t>(mine) * num_experts > 2LL * num_ids);
+  if (!skewed) return thread;
+  if (thread < num_experts) {
+    int rank = 0;
+#pragma unroll 8
+    for (int e = 0; e < num_experts; ++e) {
+      const int other = shared.totals[e];
+      rank += other > mine || (other == mine && e < thread) ? 1 : 0;
+    }
+    const int last = num_experts - 1;
+    shared.order[2 * rank <= last ? 2 * rank : 2 * (last - rank) + 1] = thread;
+  }
+  __syncthreads();
+  return thread < num_experts ? shared.order[thread] : 0;
+}
+
 // Each block takes the tokens that the same block of route took. All blocks add up the counts of
 // all; each writes the runs of its share of the experts.
 static __global__ void __launch_bounds__(kPlaceThreads) place_kernel(Arrays a,
@@ -86,7 +110,8 @@ static __global__ void __launch_bounds__(kPlaceThreads) place_kernel(Arrays a,
   griddepcontrol_wait();
   add_up_counts(shared, a, num_experts);
   __syncthreads();
-  const int count = thread < num_experts ? shared.totals[thread] : 0;
+  const int expert = order_of_work(shared, num_ids, num_experts);
+  const int count = thread < num_experts ? shared.totals[expert] : 0;
   const int rows = round_up(count, kUnit);
   const int tiles[2] = {tiles_of_gemm1(rows), (rows + max_tokens - 1) / max_tokens};
   int sums[3] = {};
@@ -94,9 +119,9 @@ static __global__ void __launch_bounds__(kPlaceThreads) place_kernel(Arrays a,
   const int first_row = sums[0];
   const int first_tile[2] = {sums[1], sums[2]};
   if (thread < num_experts) {
-    shared.totals[thread] = first_row + shared.before[thread];
+    shared.totals[expert] = first_row + shared.before[expert];
     if (thread % static_cast<int>(gridDim.x) == static_cast<int>(blockIdx.x)) {
-      write_runs(a, thread, rows, tiles, first_row, first_tile, reports_of_tile);
+      write_runs(a, expert, rows, tiles, first_row, first_tile, reports_of_tile);
       for (int i = count; i < rows; ++i) a.sorted_token[first_row + i] = -1;
     }
   }

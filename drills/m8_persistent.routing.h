@@ -61,6 +61,12 @@ inline int max_tokens_of(int num_tokens, int num_experts, int top_k) {
   return rows <= 112 ? 128 : 256;
 }
 
+// Blocks of the GEMMs that share what they load. Where most experts have one token tile there is
+// little to share, and two blocks wait for each other.
+inline int cluster_of(int num_tokens, int num_experts, int top_k) {
+  return static_cast<int64_t>(num_tokens) * top_k / num_experts >= 192 ? 2 : 1;  // measured
+}
+
 // Route and place cut the tokens into the same blocks, at most 128: place reads all their counts.
 inline int tokens_of_route_block(int num_tokens) {
   constexpr int kMaxRouteBlocks = 128;

@@ -14,6 +14,8 @@ inline constexpr int BLOCK_K = 64;    // 128 bytes: one row of a swizzled tile
 inline constexpr int kBoxRows = 128;  // rows of W in one bulk copy
 inline constexpr int kWarpgroup = 128;
 inline constexpr int kThreads = 3 * kWarpgroup;
+inline constexpr int kGatherThreads = kWarpgroup - kWarpSize;  // all but the first warp
+inline constexpr int kReportTurn = 8;  // of GEMM1, when the tile before has long been stored
 inline constexpr int kConsumerWarps = 8;
 inline constexpr int kColumns = 128;  // of the output, in one tile
 inline constexpr int kChunk = 8;      // bf16 values in 16 bytes
@@ -36,6 +38,12 @@ struct SharedTiles {
                       // expert = -1 after the last tile
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
+  uint64_t sent;        // next_pid, by block 0 of the cluster to both
+  uint64_t read;        // of block 0: both have read it
+  uint64_t job_posted;  // GEMM1: job, for the warps that gather
+  uint64_t job_taken;
+  uint64_t stored;  // GEMM1: by both consumers, the tile before
+  int2 job;         // (first row, tokens) of their next tile
   int next_pid;
 };
 
@@ -47,7 +55,6 @@ struct Problem {
   const int32_t* num_tiles;  // token tiles
   int32_t* next_tile;
   int32_t* ready;
-  int claim;        // tiles that a block takes at a time: 1, known at run time only
   int free_rounds;  // rounds of tiles that go to who comes first; those before are dealt in turn
   int columns;      // of the output
   int depth;        // the reduction
@@ -59,6 +66,7 @@ struct Tile {
   int row;     // the first, in the sorted order
   int expert;
   int ready_when;
+  bool shares_w;  // GEMM1: the blocks of the cluster have the same rows of W
 };
 
 // h = silu(gate) * up for four pairs, with one reciprocal for all four: see m7. So h depends, in
@@ -68,7 +76,7 @@ __device__ inline void silu_and_mul(const float (&gate)[4], const float (&up)[4]
   float a[4];  // 1 + e^-gate
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    g[i] = gate[i] < -20.0f ? -20.0f : gate[i];  // NaN stays
+    g[i] = max_nan(gate[i], -20.0f);
     a[i] = 1.0f + exp2_approx(g[i] * -1.4426950408889634f);
   }
   const float ab = a[0] * a[1];

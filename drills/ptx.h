@@ -114,6 +114,16 @@ __device__ __forceinline__ void add_release(int32_t* flag, int value) {
   asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
 
+// A counter in global memory: adds, and returns what was there.
+__device__ __forceinline__ int add_relaxed(int32_t* counter, int value) {
+  int before;
+  asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(counter), "r"(value)
+               : "memory");
+  return before;
+}
+
 // mma.sync m16n8k16, bf16 in, fp32 accumulate: d += a * b, by one warp.
 //   a (16 x 16): a[i] holds row g + 8 * (i % 2), columns 2t + 8 * (i / 2) and the next
 //   b (16 x 8):  b[i] holds rows 2t + 8 * i and the next, column g
@@ -139,6 +149,13 @@ __device__ __forceinline__ float reciprocal_approx(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+
+// The larger one, or NaN if one is NaN.
+__device__ __forceinline__ float max_nan(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
 }
 
 // Two e4m3 codes, the low (HIGH = 0) or high two of four, as two halves; exact.

@@ -89,6 +89,15 @@ inline void tma_load_multicast(void* shared,
                                const CUtensorMap& map,
                                int column,
                                int row,
+                               std::uint64_t* barrier,
+                               std::uint16_t ranks,
+                               EMULATOR_HERE) {
+  ::emulator::tma_load_multicast(shared, map, {2, {column, row, 0}}, barrier, ranks, place);
+}
+inline void tma_load_multicast(void* shared,
+                               const CUtensorMap& map,
+                               int column,
+                               int row,
                                int plane,
                                std::uint64_t* barrier,
                                std::uint16_t ranks,

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace moe {
 
@@ -92,6 +93,9 @@ inline int load_acquire(const std::int32_t* flag,
 inline void add_release(std::int32_t* flag, int value) {
   ::emulator::add_release(flag, value);
 }
+inline int add_relaxed(std::int32_t* counter, int value) {
+  return atomicAdd(counter, value);
+}
 
 // ex2.approx.ftz and rcp.approx.ftz: 2^x and 1/x, subnormal inputs and results being zeros. A GPU's
 // differ in the last bits.
@@ -103,6 +107,11 @@ inline float exp2_approx(float x) {
 }
 inline float reciprocal_approx(float x) {
   return flush_subnormal(1.0f / flush_subnormal(x));
+}
+
+// max.NaN.f32.
+inline float max_nan(float x, float y) {
+  return std::isnan(x) || std::isnan(y) ? std::numeric_limits<float>::quiet_NaN() : std::fmax(x, y);
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32: d += a * b.
