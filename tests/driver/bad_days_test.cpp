@@ -179,6 +179,12 @@ TEST_F(BadDay, WrongCMake) {
   expect_passes();
 }
 
+TEST_F(BadDay, NoLinux) {
+  // bash keeps what it is given, so this looks like a Mac.
+  expect_said("OSTYPE=darwin23 " + std::string(kOneCase), 70, "runs on Linux only");
+  expect_said("OSTYPE=darwin23 ./setup.sh", 1, "runs on Linux only");
+}
+
 // ---- Ctrl-C
 
 // Sends SIGINT after some seconds; nothing of the command may be left behind.
@@ -346,6 +352,24 @@ TEST_F(BadDay, WatchNoticesASaveWithoutATerminal) {
   }
   EXPECT_GE(verdicts, 2u) << watched.text;
   EXPECT_EQ(rounds, 2u) << watched.text;
+}
+
+// On a terminal, where keys work: 'r' tests what was just saved, which then isn't tested again.
+TEST_F(BadDay, WatchTakesKeys) {
+  const std::string watch = on_terminal("TERM=dumb ./drill watch m2 --cpu", 80);
+  const Transcript watched =
+      shell("command -v script >/dev/null || exit 99; { sleep 5; echo '// saved' >>" +
+            std::string(kMine) +
+            "; printf r; sleep 6; printf h; sleep 2; printf q; sleep 1; } | { " + watch + "; }");
+  if (watched.exit_code == 99) GTEST_SKIP() << "no program script to make a terminal";
+  EXPECT_NE(watched.text.find("r run  h hint"), std::string::npos) << watched.text;
+  EXPECT_NE(watched.text.find("drill hint m2 gather"), std::string::npos) << watched.text;
+  std::size_t waits = 0;  // after the first run, r and h; q ends it
+  for (const std::string& line : split_lines(watched.text)) {
+    waits += line.rfind("waiting for", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(waits, 3u) << watched.text;
+  EXPECT_EQ(watched.exit_code, 0) << watched.text;
 }
 
 }  // namespace
