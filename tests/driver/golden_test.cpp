@@ -214,6 +214,10 @@ TEST_F(Golden, ExportWithoutSolutions) {
   course->run_shell("cp solutions/m1_align.cu ../class/mine/");
   const CourseCopy::Transcript solved = in_class("m1 --cpu");
   EXPECT_EQ(solved.exit_code, 0) << solved.text;
+  const CourseCopy::Transcript diff = in_class("diff m1");  // there is only the blank file
+  EXPECT_EQ(diff.exit_code, 0) << diff.text;
+  EXPECT_NE(diff.text.find("-  DRILL_TODO"), std::string::npos) << diff.text;
+  EXPECT_EQ(in_class("diff m1 --solution").exit_code, 2);
   EXPECT_EQ(in_class("reset m1 --yes").exit_code, 0);
   EXPECT_EQ(in_class("m1 --cpu").exit_code, 3);
   course->run_shell("rm -rf ../class");
