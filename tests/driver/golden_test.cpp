@@ -211,6 +211,12 @@ TEST_F(Golden, ExportWithoutSolutions) {
   EXPECT_EQ(in_class("hint m1").exit_code, 0);
   const CourseCopy::Transcript reference = in_class("m1 --cpu --solution");
   EXPECT_EQ(reference.exit_code, 0) << reference.text << "the reference runs as machine code";
+  const CourseCopy::Transcript no_gpu_side = course->run_shell(
+      "tools=$(mktemp -d); printf '#!/bin/sh\necho Some GPU, 9.0\n' >$tools/nvidia-smi; cp "
+      "$tools/nvidia-smi $tools/nvcc; chmod +x $tools/*; command=$PWD/build/host/drill_command; "
+      "cd ../class && CUDA_VISIBLE_DEVICES=0 PATH=$tools:$PATH DRILL_ROOT=$PWD \"$command\" m1 "
+      "--gpu --solution");
+  EXPECT_EQ(no_gpu_side.exit_code, 77) << no_gpu_side.text;
   course->run_shell("cp solutions/m1_align.cu ../class/mine/");
   const CourseCopy::Transcript solved = in_class("m1 --cpu");
   EXPECT_EQ(solved.exit_code, 0) << solved.text;
