@@ -12,6 +12,10 @@ grade_packages=(libtomlplusplus-dev bubblewrap unzip zip util-linux procps)
 ci_packages=(clang clang-format clang-tidy gdb cmark-gfm source-highlight chromium
              libxml2-utils python3-jsonschema python3-junitparser)  # readers of reports, for CI only
 
+case "$OSTYPE" in
+  linux*) ;;
+  *) echo "setup: this runs on Linux only, which may be a virtual machine, a container or WSL2. See README.md." >&2; exit 1 ;;
+esac
 case "${1:-}" in
   "") ;;
   --grade) packages+=("${grade_packages[@]}") ;;

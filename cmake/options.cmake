@@ -1,5 +1,9 @@
 # Warnings and flags, as INTERFACE targets. Errors only where CMAKE_COMPILE_WARNING_AS_ERROR says so (CI).
 
+# Every sum rounds at each step: left alone, g++ makes a*b + c one operation where the processor has it, which
+# aarch64 always does, and results would depend on the processor. (nvcc does as it likes.)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
 # Host-only code: C++20.
 add_library(host_options INTERFACE)
 target_compile_features(host_options INTERFACE cxx_std_20)

@@ -54,10 +54,10 @@ std::string bash_script(const std::vector<VerbWords>& verbs, const VerbWords& st
          "complete -o default -F _drill drill ./drill\n";
 }
 
-// In single quotes, ':' separates a name from what it does.
+// In single quotes, which an apostrophe must leave; ':' separates a name from what it does.
 std::string described(const std::string& name, const std::string& summary) {
   std::string plain;
-  for (const char c : summary) plain += c == '\'' ? '"' : c;
+  for (const char c : summary) plain += c == '\'' ? R"('\'')" : std::string(1, c);
   return "    '" + name + ":" + plain + "'\n";
 }
 

@@ -1,5 +1,7 @@
 #include "driver/course.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -56,6 +58,14 @@ const Stage* find_stage(std::string_view name) {
 
 bool has_solution(const Course& course, const Stage& stage) {
   return std::filesystem::exists(course.solution(stage));
+}
+
+bool has_reference(const Course& course, const Stage& stage, const std::string& backend) {
+  utsname system{};
+  uname(&system);
+  return has_solution(course, stage) ||
+         std::filesystem::exists(course.root / "solutions" / system.machine / backend /
+                                 (std::string(stage.stem) + ".o"));
 }
 
 namespace {

@@ -34,6 +34,9 @@ const Stage* find_stage(std::string_view name);
 // the blank files in skeletons/.
 bool has_solution(const Course& course, const Stage& stage);
 
+// Can the reference be linked for "cpu" or "cuda"? Such a copy may hold it for the emulator alone.
+bool has_reference(const Course& course, const Stage& stage, const std::string& backend);
+
 // What mine/STEM.cu is before a learner writes in it. Throws MarkerError.
 std::string skeleton_of(const Course& course, const Stage& stage);
 

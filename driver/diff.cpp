@@ -126,7 +126,8 @@ int show_diff(const Course& course, const DiffOptions& options) {
     return kUsage;
   }
   const bool passed = standing_of(course, stage).passed;
-  const bool against_solution = options.solution || (passed && !options.skeleton);
+  const bool against_solution =
+      options.solution || (passed && !options.skeleton && has_solution(course, stage));
   if (!against_solution) {
     return say_difference(skeleton_of(course, stage), "the blank " + mine, course.mine(stage),
                           mine);

@@ -27,20 +27,24 @@ bool is_fence(const std::string& line) {
   return starts_with(trimmed(line), "```");
 }
 
-// "1. " or "- " at its start: how many characters the mark takes, else 0.
-std::size_t list_mark(std::string_view line) {
+// "1. " or "- " at its start: how many characters the mark takes, else 0. In a paragraph only "1. "
+// begins a list: with another number the sentence went on.
+std::size_t list_mark(std::string_view line, bool in_paragraph) {
   if (starts_with(line, "- ") || starts_with(line, "* ")) return 2;
   const std::size_t digits = line.find_first_not_of("0123456789");
   const bool numbered =
       digits != 0 && digits != std::string_view::npos && starts_with(line.substr(digits), ". ");
-  return numbered ? digits + 2 : 0;
+  if (!numbered || (in_paragraph && line.substr(0, digits) != "1")) return 0;
+  return digits + 2;
 }
 
-// Links and emphasis inside a line.
+// Links and emphasis inside a line. The text of a link has no bracket: "[0, E), see [note](...)".
 std::string inline_text(std::string text) {
-  static const std::regex kLink(R"(\[([^\]]+)\]\((https?://[^)]*|[^)]*)\))");
-  static const std::regex kExternal(R"(\[([^\]]+)\]\((https?://[^)]*)\))");
-  static const std::regex kNote(R"(\[([^\]]+)\]\((m[0-9]+)_[a-z0-9_]+\.md#([a-z0-9_-]+)\))");
+  static const std::regex kImage(R"(!\[([^\]]*)\]\(([^)]*)\))");
+  static const std::regex kLink(R"(\[([^\[\]]+)\]\((https?://[^)]*|[^)]*)\))");
+  static const std::regex kExternal(R"(\[([^\[\]]+)\]\((https?://[^)]*)\))");
+  static const std::regex kNote(R"(\[([^\[\]]+)\]\((m[0-9]+)_[a-z0-9_]+\.md#([a-z0-9_-]+)\))");
+  text = std::regex_replace(text, kImage, "(figure $2: $1)");
   text = std::regex_replace(text, kExternal, "$1 ($2)");
   text = std::regex_replace(text, kNote, "$1 (drill notes $2 $3)");
   text = std::regex_replace(text, kLink, "$1");
@@ -114,7 +118,7 @@ class Renderer {
 
   void take_words(const std::string& line, const std::string& plain) {
     if (!table_.empty()) end_block();
-    const std::size_t mark = list_mark(plain);
+    const std::size_t mark = list_mark(plain, !paragraph_.empty() && mark_.empty());
     if (mark > 0) {
       if (!paragraph_.empty()) end_block(false);
       const std::size_t depth = line.find_first_not_of(' ');

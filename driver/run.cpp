@@ -89,6 +89,11 @@ int StageRun::run() {
   const std::string id = scene_.stage.id;
   const std::string refusal = refuse_backend(backend_, scene_.stage.capability, "drill " + id);
   if (!refusal.empty()) return skip(id + ": " + refusal);
+  if (options_.solution && !has_reference(course_, scene_.stage, backend_.cuda ? "cuda" : "cpu")) {
+    return skip(id + ": this copy of the course has no reference for " +
+                (backend_.cuda ? "GPUs; drill " + id + " --solution --cpu runs the other."
+                               : std::string("this kind of processor.")));
+  }
   if (!choose_case()) return exit_code(Verdict::kUsage);
   say(header_text(scene_, backend_.phrase, paint_));
   double seconds = 0;

@@ -268,6 +268,10 @@ void SelfTest::check_cuda() {
     step("CUDA: no nvcc here, nothing compiled for a GPU", {0, 0, 1});
     return;
   }
+  if (!has_reference(course_, kStages[0], "cuda")) {
+    step("CUDA: this copy has no references for GPUs, nothing compiled for one", {0, 0, 1});
+    return;
+  }
   const bool has_gpu = machine.gpu.has_value();
   if (!has_gpu) machine.gpu = Gpu{"", "9.0"};  // what every stage can be compiled for
   Backend backend = choose_backend(Wish::kAny, machine);

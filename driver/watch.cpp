@@ -83,6 +83,7 @@ class Watch {
   const WatchOptions& options_;
   const Stage* stage_;
   Keyboard keyboard_;
+  std::uint64_t tested_ = 0;  // the hash of the file that was tested last
   bool quit_ = false;
   int last_code_ = 0;
 };
@@ -121,6 +122,7 @@ bool Watch::failing_case_still_fails() {
 }
 
 void Watch::test() {
+  tested_ = hash();
   if (failing_case_still_fails()) return;
   last_code_ = run_stage(course_, run_options(options_, *stage_));
 }
@@ -129,6 +131,7 @@ void Watch::handle(char key) {
   const std::string id = stage_->id;
   switch (key) {
     case 'r':
+      tested_ = hash();
       last_code_ = run_stage(course_, run_options(options_, *stage_));
       break;
     case 'h':
@@ -163,10 +166,9 @@ void Watch::handle(char key) {
 
 int Watch::run() {
   say_start();
-  std::uint64_t tested = hash();
   test();
   say_waiting();
-  std::uint64_t seen = tested;
+  std::uint64_t seen = tested_;
   while (!quit_) {
     const char key = keyboard_.wait(kPollMs);
     throw_if_interrupted();
@@ -174,8 +176,7 @@ int Watch::run() {
     const std::uint64_t now = hash();
     const bool settled = now == seen;  // an editor may still be writing
     seen = now;
-    if (now == tested || !settled) continue;
-    tested = now;
+    if (now == tested_ || !settled) continue;
     say("\n");
     test();
     say_waiting();

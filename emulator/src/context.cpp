@@ -17,7 +17,9 @@ namespace emulator {
 namespace {
 
 // The first frame of a new stack. It is never left, so AddressSanitizer must not mark it.
-__attribute__((no_sanitize("address"))) void start_context(boost::context::detail::transfer_t) {
+__attribute__((no_sanitize("address"))) void start_context(
+    boost::context::detail::transfer_t left) {
+  keep_handle(left);
 #ifdef EMULATOR_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
@@ -30,6 +32,7 @@ void prepare_context(Context& context, char* stack_top) {
   const auto bytes =
       static_cast<std::size_t>(stack_top - static_cast<const char*>(context.stack_low));
   context.handle = boost::context::detail::make_fcontext(stack_top, bytes, &start_context);
+  context.is_new = true;
 }
 
 void describe_own_stack(Context& context) {

@@ -10,6 +10,7 @@ namespace moe::driver {
 namespace {
 
 const std::vector<VerbWords> kVerbs{{"hint", "one step of help", true, {"--help", "--all"}},
+                                    {"tune", "m4's tiles", false, {"--help"}},
                                     {"completion", "a script", false, {"--help"}}};
 const VerbWords kStageWords{"mN", "test", false, {"--full", "--map"}};
 
@@ -36,8 +37,8 @@ TEST(Completion, BashOffersVerbsStagesAndOptions) {
 // zsh itself is not there everywhere.
 TEST(Completion, ZshHasAllWords) {
   const std::string script = completion_script("zsh", kVerbs, kStageWords);
-  for (const char* part : {"#compdef drill", "'hint:one step of help'", "hint) choices='m1 ",
-                           "--map", "compdef _drill"}) {
+  for (const char* part : {"#compdef drill", "'hint:one step of help'", R"('tune:m4'\''s tiles')",
+                           "hint) choices='m1 ", "--map", "compdef _drill"}) {
     EXPECT_NE(script.find(part), std::string::npos) << part;
   }
   if (find_program("zsh").empty()) GTEST_SKIP() << "no zsh to parse it with";

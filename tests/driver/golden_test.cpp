@@ -211,9 +211,19 @@ TEST_F(Golden, ExportWithoutSolutions) {
   EXPECT_EQ(in_class("hint m1").exit_code, 0);
   const CourseCopy::Transcript reference = in_class("m1 --cpu --solution");
   EXPECT_EQ(reference.exit_code, 0) << reference.text << "the reference runs as machine code";
+  const CourseCopy::Transcript no_gpu_side = course->run_shell(
+      "tools=$(mktemp -d); printf '#!/bin/sh\necho Some GPU, 9.0\n' >$tools/nvidia-smi; cp "
+      "$tools/nvidia-smi $tools/nvcc; chmod +x $tools/*; command=$PWD/build/host/drill_command; "
+      "cd ../class && CUDA_VISIBLE_DEVICES=0 PATH=$tools:$PATH DRILL_ROOT=$PWD \"$command\" m1 "
+      "--gpu --solution");
+  EXPECT_EQ(no_gpu_side.exit_code, 77) << no_gpu_side.text;
   course->run_shell("cp solutions/m1_align.cu ../class/mine/");
   const CourseCopy::Transcript solved = in_class("m1 --cpu");
   EXPECT_EQ(solved.exit_code, 0) << solved.text;
+  const CourseCopy::Transcript diff = in_class("diff m1");  // there is only the blank file
+  EXPECT_EQ(diff.exit_code, 0) << diff.text;
+  EXPECT_NE(diff.text.find("-  DRILL_TODO"), std::string::npos) << diff.text;
+  EXPECT_EQ(in_class("diff m1 --solution").exit_code, 2);
   EXPECT_EQ(in_class("reset m1 --yes").exit_code, 0);
   EXPECT_EQ(in_class("m1 --cpu").exit_code, 3);
   course->run_shell("rm -rf ../class");

@@ -22,6 +22,18 @@ TEST(Rendered, ListsHangBelowTheirMarks) {
   EXPECT_EQ(plain("1. one\n   more\n2. two\n- dash\n"), "1. one more\n2. two\n- dash\n\n");
 }
 
+TEST(Rendered, SentencesGoOnBehindABrokenLine) {
+  EXPECT_EQ(plain("`block_m` is 64 or\n128. The caller\n"),
+            "`block_m` is 64 or 128. The caller\n\n");
+  EXPECT_EQ(plain("1. one\n2. two\n"), "1. one\n2. two\n\n");
+}
+
+TEST(Rendered, FiguresAreNamedAndBracketsStay) {
+  EXPECT_EQ(plain("![a map](figures/map.svg)"), "(figure figures/map.svg: a map)\n\n");
+  EXPECT_EQ(plain("in [0, E). See [m2](m2_x.md#expert)."),
+            "in [0, E). See m2 (drill notes m2 expert).\n\n");
+}
+
 TEST(Rendered, LinksBecomeCommands) {
   EXPECT_EQ(plain("See [gather](m2_grouped_gemm.md#gather)."),
             "See gather (drill notes m2 gather).\n\n");
