@@ -55,7 +55,22 @@ std::vector<TimedCall> calls_of_m1(const Shape& s, const AskValue& ask) {
                        judge::values_of<int32_t>(samples[1])[0] == want.num_tokens_post_padded;
     return right ? Verdict{} : judge::wrong("the timed output is wrong");
   };
-  return {route, align};
+  // What a layer waits for: both, one behind the other, in one graph.
+  TimedCall both;
+  both.what = "both";
+  both.operation = 2;
+  both.bytes = route.bytes + align.bytes;
+  both.integers = {s.num_tokens, s.num_experts, s.top_k, 1, block_m, bytes};
+  both.buffers = {uninitialised(4 * ids),
+                  uninitialised(4 * ids),
+                  image(logits_of(s)),
+                  uninitialised(4 * r.table.sorted_token_ids.size()),
+                  uninitialised(4 * r.table.expert_ids.size()),
+                  uninitialised(4),
+                  uninitialised(static_cast<uint64_t>(bytes))};
+  both.samples = {{4, 0, 4 * r.table.expert_ids.size()}, {5, 0, 4}};
+  both.judge = align.judge;
+  return {route, align, both};
 }
 
 // ---- m2, m6
@@ -269,7 +284,9 @@ std::vector<TimedCall> timed_calls(const std::string& stem,
                                    const AskValue& ask) {
   if (stem == "m1_align") return calls_of_m1(shape, ask);
   if (stem == "m2_grouped_gemm") {
-    return {grouped_gemm(shape, false, 64), grouped_gemm(shape, true, 64)};
+    const int64_t rows = int64_t{shape.num_tokens} * shape.top_k / shape.num_experts;
+    const int block_m = rows >= 256 ? 128 : 64;
+    return {grouped_gemm(shape, false, block_m), grouped_gemm(shape, true, block_m)};
   }
   if (stem == "m6_wgmma") {
     std::vector<TimedCall> calls;
