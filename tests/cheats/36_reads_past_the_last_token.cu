@@ -2,6 +2,7 @@
 // stage: m2_grouped_gemm
 // base: solution
 // expect: WRONG
+// gpu: CRASH
 // quick: WRONG
 // code: M2-FLATROW
 
