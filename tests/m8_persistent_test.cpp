@@ -1,6 +1,6 @@
 // Tests of m8_persistent: the cases that every layer has, and those of its scheduler and ring:
 // numbers of rows around whole and half tiles, boxes and units, numbers of tiles around multiples
-// of the blocks, one hot expert, empty experts, the same call twice.
+// of the blocks, clusters, one hot expert, empty experts, the same call twice.
 #include <drills/m8_persistent.h>
 
 #include <cmath>
