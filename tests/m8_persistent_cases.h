@@ -61,8 +61,8 @@ inline constexpr LayerCase kCases[] = {
     // 192 rows of an expert on average, or more: clusters of two blocks, of which the emulator has
     // two. Token tiles of an expert one, two, three, with half and long ones; columns of h and of y
     // fill one, two or three tiles
-    {"tiles", "cluster_3_tiles", 400, 1, 1, 136, 264, false, kExact},
-    {"tiles", "cluster_4_and_a_half", 560, 1, 1, 264, 136, false, kNormal},
+    {"tiles", "cluster_3_tiles", 400, 1, 1, 136, 264, false, kNormal},
+    {"tiles", "cluster_4_and_a_half", 560, 1, 1, 264, 136, false, kExact},
     {"tiles", "cluster_3_experts", 640, 3, 1, 72, 136, false, kNormal},
     {"tiles", "cluster_exact_k2", 330, 3, 2, 40, 264, false, kExact},
     {"tiles", "cluster_empty_experts", 390, 2, 1, 64, 40, false, kHot},
