@@ -47,7 +47,7 @@ const Mistake kFirstRows = {
 const Mistake kLongExperts = {
     "M8-CUT", "m8.cut", "cut",
     "Only rows of experts with several tiles are wrong: a tile of GEMM2 has a multiple of kUnit "
-    "rows, and all but an expert's last have tile_rows."};
+    "rows, all but an expert's last have tile_rows, and blocks of a cluster do the same tokens."};
 const Mistake kAll = {
     "M8-ALL", "m8.launches", "launches",
     "Every token is wrong. Is each of the five kernels launched, in order? If so: a tile's first "
