@@ -10,7 +10,10 @@
 // to whole tiles; which rows a tile has stands in a table of runs. A tile of GEMM1 has at most 128
 // rows; but 16 or 32 rows that an expert has more than whole tiles go to one or two of those, which
 // are then long. Blocks of both GEMMs stay on their multiprocessor and take the next tile from a
-// counter. Each of the five kernels may start before the one in front has ended; GEMM2 takes an
+// counter. In each one thread loads, in GEMM1 beside three warps that gather tokens, and two
+// warpgroups multiply. Where experts have 192 rows or more on average, two blocks are a cluster and
+// load for each other: in GEMM1 the rows of W of two token tiles, in GEMM2 the tokens of two column
+// tiles. Each of the five kernels may start before the one in front has ended; GEMM2 takes an
 // expert's tiles as soon as its rows of h are reported.
 //
 // Worked example: T = 4, K = 2, E = 3, the routing of m1_align.h. Experts get 3, 3 and 2 rows, so
@@ -23,9 +26,10 @@
 // together, most of it through L2 where that is larger than they are.
 //
 // Files: the contract here; given are drills/m8_persistent.routing.h (the workspace, m1's route),
-// drills/m8_persistent.place.h (the frame of place) and drills/m8_persistent.tiles.h (what a block
-// of the GEMMs holds, m7's SiLU, tensor maps); yours is mine/m8_persistent.cu: the steps of place,
-// both GEMMs, combine, the launches.
+// drills/m8_persistent.place.h (the frame of place), drills/m8_persistent.tiles.h (what a block of
+// the GEMMs holds, m7's SiLU, tensor maps) and drills/m8_persistent.loads.h (what warps that load
+// say to others, the gather); yours is mine/m8_persistent.cu: the steps of place, both GEMMs,
+// combine, the launches.
 //
 // Sources: m7's; dependent launches from the CUDA programming guide; stable order inside an expert
 // and the table of runs are ours.

@@ -1,9 +1,10 @@
 // m8_persistent: the layer in five kernels that overlap.
 //
 // The given headers have the workspace and route (m8_persistent.routing.h), the frame of place
-// (m8_persistent.place.h), the shapes of tiles and m7's arithmetic (m8_persistent.tiles.h). Here:
-// the steps of place, which cuts each expert's rows into tiles; the kernel of both GEMMs, m7's ring
-// with tiles from a counter; combine; the launches.
+// (m8_persistent.place.h), the shapes of tiles and m7's arithmetic (m8_persistent.tiles.h), what
+// warps that load say to others and the gather (m8_persistent.loads.h). Here: the steps of place,
+// which cuts each expert's rows into tiles; the kernel of both GEMMs, m7's ring with tiles from a
+// counter, in clusters of two blocks that share what they load; combine; the launches.
 //
 // GEMM1 has tokens as wgmma's M: 128 by 256 rows of W; a last tile of at most 64 tokens needs one
 // of the two consumer warpgroups; a long tile has 16 tokens more, as N. GEMM2 has W as M and tokens
@@ -15,6 +16,7 @@
 #include <drills/m8_persistent.h>
 
 #include <drills/launch.h>
+#include <drills/m8_persistent.loads.h>
 #include <drills/m8_persistent.place.h>
 #include <drills/m8_persistent.routing.h>
 #include <drills/m8_persistent.tiles.h>
@@ -103,18 +105,137 @@ namespace {
 
 // ---- The GEMMs.
 
-// Tile number pid. A run's tiles are walked token tile by token tile, then the next column tile: so
-// blocks that work side by side ask for the same rows of W. The run's first number is
-// first_tile * num_pid_n.
-__device__ Tile tile_of(int pid, int num_pid_n, const Run* runs) {
+// Tile number pid, for the block `rank` of the cluster. num_pid_n is a multiple of CLUSTER.
+//
+// GEMM1: CLUSTER token tiles of a run by the same column tile, whose rows of W the blocks share.
+// Token tiles that are left, and a last one of at most 64 tokens (which takes less time), are done
+// with CLUSTER column tiles instead. GEMM2: always that; the blocks share the tokens.
+//
+// A run's tiles are walked token tile by token tile, then the next column tile: so blocks that work
+// side by side ask for the same rows of W. `steps` is the number of column tiles of a cluster; the
+// run's first number is first_tile * steps.
+template <bool GEMM1, int CLUSTER>
+__device__ Tile tile_of(int pid, int num_pid_n, const Run* runs, int rank) {
   // BEGIN m8.tile_of
-  // about 7 lines
+  // about 29 lines
   DRILL_TODO("m8.tile_of");
   return {};
   // END m8.tile_of
 }
 
-template <bool GEMM1, int MAX_TOKENS>
+// Thread 0: takes tiles, one after the other, and copies by TMA all that TMA can copy.
+template <bool GEMM1, int MAX_TOKENS, int CLUSTER>
+__device__ __forceinline__ void load_tiles(SharedTiles<GEMM1, MAX_TOKENS>& tiles,
+                                           const CUtensorMap& w_map,
+                                           const CUtensorMap& h_map,
+                                           const Problem& p,
+                                           int num_pid_n) {
+  using Shared = SharedTiles<GEMM1, MAX_TOKENS>;
+  constexpr uint16_t kAllBlocks = (1 << CLUSTER) - 1;
+  const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
+  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
+  const int num_tiles = *p.num_tiles * (num_pid_n / CLUSTER);
+  const int step = static_cast<int>(gridDim.x) / CLUSTER;
+  // The first rounds are dealt out in turn: neighbours then ask for the same W at the same time.
+  const int dealt = max(1, num_tiles / step - p.free_rounds);
+  int round = 0;
+  RingPlace<Shared::STAGES> place;
+  place.parity = 1;  // the ring starts empty
+  NextTile<CLUSTER, Shared> next_tile(tiles, rank);
+  Jobs<Shared> jobs(tiles);
+
+  // GEMM1: tells GEMM2 that a tile of the expert lies in memory, once both consumers have said so.
+  // The release takes a microsecond: here nobody waits for it.
+  uint32_t stored_parity = 0;
+  int unreported = -1;  // expert of the tile before
+  const auto report_tile = [&] {
+    if (!GEMM1 || unreported < 0) return;
+    mbarrier_wait(&tiles.stored, stored_parity);
+    stored_parity ^= 1;
+    // BEGIN m8.report
+    // about 2 lines
+    DRILL_TODO("m8.report");
+    // END m8.report
+  };
+
+  int pid = static_cast<int>(blockIdx.x) / CLUSTER;
+  Tile tile = {};
+  if (pid < num_tiles) tile = tile_of<GEMM1, CLUSTER>(pid, num_pid_n, p.runs, rank);
+  if (GEMM1) jobs.post(tile);
+  while (pid < num_tiles) {
+    if (!GEMM1) {
+      // Wait until the expert's rows of h are reported. They were stored by TMA, they will be read
+      // by TMA, and the flag is read by the ordinary path: a proxy fence behind the wait.
+      // BEGIN m8.await_rows
+      // about 3 lines
+      DRILL_TODO("m8.await_rows");
+      // END m8.await_rows
+    }
+    const int token_boxes = GEMM1 ? 0 : (tile.tokens + kSlab - 1) / kSlab;
+    const int bytes = static_cast<int>(sizeof(tiles.w[0])) + token_boxes * kSlab * BLOCK_K * 2;
+    const int row = tile.n * kColumns;
+    int next_pid = 0;
+    Tile next = {};
+    for (int turn = 0; turn < turns; ++turn) {
+      const int s = place.stage;
+      const int k = turn * BLOCK_K;
+      mbarrier_wait(&tiles.empty[s], place.parity);
+      tiles.tile[s] = make_int4(tile.expert, tile.tokens, tile.row, tile.n);
+      mbarrier_arrive_expect_tx(&tiles.full[s], bytes);
+      // What the blocks of a cluster share each loads a part of, for all: so the bytes that a block
+      // expects come from all.
+      if (GEMM1 && tile.shares_w) {
+        tma_load_multicast(tiles.w[s][rank * kBoxRows], w_map, k, row + rank * p.columns,
+                           tile.expert, &tiles.full[s], kAllBlocks);
+      } else {
+        tma_load(tiles.w[s], w_map, k, row, tile.expert, &tiles.full[s]);
+        if constexpr (GEMM1) {
+          tma_load(tiles.w[s][kBoxRows], w_map, k, row + p.columns, tile.expert, &tiles.full[s]);
+        }
+      }
+      for (int i = rank; i < token_boxes; i += CLUSTER) {
+        const int first = i * kSlab;
+        if (CLUSTER > 1) {
+          tma_load_multicast(tiles.tokens[s][first], h_map, k, tile.row + first, &tiles.full[s],
+                             kAllBlocks);
+        } else {
+          tma_load(tiles.tokens[s][first], h_map, k, tile.row + first, &tiles.full[s]);
+        }
+      }
+      // `dealt` rounds are dealt out, in each of which number first + round * step is this
+      // cluster's; all later numbers go to who asks first. The answer takes a microsecond: ask in
+      // turn 0, behind the copies, and use it two turns later. (Of atomicAdd with a constant nvcc
+      // makes one for the warp, and waits for it at once.)
+      if (turn == 0 && rank == 0) {
+        ++round;
+        // BEGIN m8.next_tile
+        // about 1 line
+        DRILL_TODO("m8.next_tile");
+        next_pid = num_tiles;
+        // END m8.next_tile
+      }
+      if (turn == min(2, turns - 1)) next_tile.send(next_pid);
+      if (turn == min(3, turns - 1)) {
+        next_pid = next_tile.receive();
+        if (next_pid < num_tiles) {
+          next = tile_of<GEMM1, CLUSTER>(next_pid, num_pid_n, p.runs, rank);
+        }
+        if (GEMM1) jobs.post(next);
+      }
+      if (turn == min(kReportTurn + Shared::STAGES + 2, turns - 1)) report_tile();
+      place.advance();
+    }
+    unreported = tile.expert;
+    pid = next_pid;
+    tile = next;
+  }
+  mbarrier_wait(&tiles.empty[place.stage], place.parity);
+  tiles.tile[place.stage] = make_int4(-1, 0, 0, 0);
+  mbarrier_arrive(&tiles.full[place.stage]);
+  report_tile();
+}
+
+template <bool GEMM1, int MAX_TOKENS, int CLUSTER>
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_kernel(const __grid_constant__ CUtensorMap w_map,
                 const __grid_constant__ CUtensorMap h_map,       // GEMM2; boxes of 64 rows
@@ -124,167 +245,48 @@ __global__ void __launch_bounds__(kThreads, 1)
   using Shared = SharedTiles<GEMM1, MAX_TOKENS>;
   constexpr int STAGES = Shared::STAGES;
   constexpr int kSlabs = MAX_TOKENS / kSlab;  // GEMM1: of 64 columns, GEMM2: of 64 tokens
+  constexpr int kStoreTurns = 4;              // of GEMM1, in which the tile before is stored
   constexpr int kHeld = MAX_TOKENS / 4;       // packed pairs that a thread keeps of a tile
-  constexpr int kRowsOfThread = GEMM1 ? kMaxTokens1 / 16 : 1;  // of x, of a tile
 
   auto& tiles = *dynamic_shared<Shared>();
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpSize;
   const int warpgroup = thread / kWarpgroup;
   const int turns = (p.depth + BLOCK_K - 1) / BLOCK_K;
-  const int num_pid_n = (p.columns + kColumns - 1) / kColumns;
+  // Of a cluster's column tiles the last may lie outside: loaded as zeros, and not stored.
+  const int num_pid_n = round_up((p.columns + kColumns - 1) / kColumns, CLUSTER);
 
   if (thread == 0) {
     for (int s = 0; s < STAGES; ++s) {
-      mbarrier_init(&tiles.full[s], GEMM1 ? 1 + kWarpgroup : 1);
-      mbarrier_init(&tiles.empty[s], kConsumerWarps);
+      mbarrier_init(&tiles.full[s], GEMM1 ? 1 + kGatherThreads : 1);
+      mbarrier_init(&tiles.empty[s], CLUSTER * kConsumerWarps);
     }
+    mbarrier_init(&tiles.sent, 1);
+    mbarrier_init(&tiles.read, CLUSTER);
+    mbarrier_init(&tiles.stored, 2);
+    mbarrier_init(&tiles.job_posted, 1);
+    mbarrier_init(&tiles.job_taken, kGatherThreads / kWarpSize);
     mbarrier_init_fence();
   }
-  __syncthreads();
+  meet_cluster<CLUSTER>();
   // GEMM1 waits for the end of place, and with it of route. GEMM2 waits for the reports of GEMM1,
   // whose blocks have waited. Then blocks of the next kernel may start where these leave room.
   if (GEMM1) griddepcontrol_wait();
   griddepcontrol_launch_dependents();
 
   if (warpgroup == 0) {
-    // ---- Producer.
-    setmaxnreg_dec<GEMM1 ? 56 : 40>();
-    if (!GEMM1 && thread != 0) return;  // TMA needs one thread
-    RingPlace<STAGES> place;
-    place.parity = 1;  // the ring starts empty
-    const int num_tiles = *p.num_tiles * num_pid_n;
-    const int step = static_cast<int>(gridDim.x);
-    // The first rounds are dealt out in turn: neighbours then ask for the same W at the same time.
-    const int dealt = max(1, num_tiles / step - p.free_rounds);
-    int round = 0;
-    const int my_chunk = thread % kChunk;
-    const int my_row = thread / kChunk;
-    // Eight lanes copy the eight chunks of the same rows; each knows the tokens of two of them.
-    int next_tokens[2] = {-1, -1};  // of rows my_row + 16 * my_chunk, and 128 rows further
-    const auto look_up = [&](const Tile& tile) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int row = my_row + 16 * my_chunk + 128 * i;
-        next_tokens[i] = GEMM1 && row < tile.tokens ? p.sorted_token[tile.row + row] : -1;
-      }
-    };
-
-    int pid = static_cast<int>(blockIdx.x);
-    Tile tile = {};
-    if (pid < num_tiles) {
-      tile = tile_of(pid, num_pid_n, p.runs);
-      look_up(tile);
-    }
-    while (pid < num_tiles) {
-      // Where the chunks that this thread copies start, in bytes from the start of x: 32 bits.
-      uint32_t offsets[kRowsOfThread];
-      unsigned valid = 0;
-      bool all_valid = true;
-      if (GEMM1) {
-#pragma unroll
-        for (int i = 0; i < kRowsOfThread; ++i) {
-          const int token = __shfl_sync(kAllLanes, next_tokens[i / kChunk], i % kChunk, kChunk);
-          offsets[i] = static_cast<uint32_t>(max(token, 0)) * static_cast<uint32_t>(p.depth) * 2u +
-                       static_cast<uint32_t>(my_chunk) * 16u;
-          valid |= (token >= 0 ? 1u : 0u) << i;
-        }
-        all_valid = tile.tokens >= kTokens1 &&  // but for a long tile's last unit
-                    __all_sync(kAllLanes, (valid & 0xff) == 0xff) != 0;
-      } else {
-        // Wait until the expert's rows of h are reported. They were stored by TMA, they will be
-        // read by TMA, and the flag is read by the ordinary path: a proxy fence behind the wait.
-        // BEGIN m8.await_rows
-        // about 3 lines
-        DRILL_TODO("m8.await_rows");
-        // END m8.await_rows
-      }
-      const int token_boxes = (tile.tokens + kSlab - 1) / kSlab;
-      int next_pid = 0;
-      Tile next = tile;
-      for (int turn = 0; turn < turns; ++turn) {
-        const int s = place.stage;
-        const int k = turn * BLOCK_K;
-        mbarrier_wait(&tiles.empty[s], place.parity);
-        if (thread == 0) {
-          tiles.tile[s] = make_int4(tile.expert, tile.tokens, tile.row, tile.n);
-          const int bytes_of_tokens = GEMM1 ? 0 : token_boxes * kSlab * BLOCK_K * 2;
-          mbarrier_arrive_expect_tx(&tiles.full[s],
-                                    static_cast<int>(sizeof(tiles.w[0])) + bytes_of_tokens);
-          const int row = tile.n * kColumns;
-          tma_load(tiles.w[s], w_map, k, row, tile.expert, &tiles.full[s]);
-          if (GEMM1) {
-            tma_load(tiles.w[s][kBoxRows], w_map, k, p.columns + row, tile.expert, &tiles.full[s]);
-          } else {
-            for (int i = 0; i < token_boxes; ++i) {
-              tma_load(tiles.tokens[s][i * kSlab], h_map, k, tile.row + i * kSlab, &tiles.full[s]);
-            }
-          }
-        }
-        if (GEMM1) {
-          const char* source = reinterpret_cast<const char*>(p.x) + turn * 128;
-          __nv_bfloat16* target = &tiles.tokens[s][my_row][(my_chunk ^ my_row % 8) * kChunk];
-          if (all_valid && k + BLOCK_K <= p.depth) {
-#pragma unroll
-            for (int i = 0; i < kTokens1 / 16; ++i) {
-              cp_async16(target + i * 16 * BLOCK_K, source + offsets[i]);
-            }
-            if (tile.tokens > kTokens1) {
-              cp_async16(target + kTokens1 * BLOCK_K, source + offsets[kTokens1 / 16],
-                         valid >> (kTokens1 / 16) != 0);
-            }
-          } else {
-            const bool in_row = k + my_chunk * kChunk < p.depth;
-#pragma unroll
-            for (int i = 0; i < kRowsOfThread; ++i) {
-              if (i >= 4 && tile.tokens <= 64) break;
-              if (i >= 8 && tile.tokens <= kTokens1) break;
-              // Where nothing is read the address may lie behind x.
-              cp_async16(target + i * 16 * BLOCK_K, source + offsets[i],
-                         in_row && (valid >> i & 1) != 0);
-            }
-          }
-          cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
-        }
-        // Thread 0 fetches the number of the next tile. `dealt` rounds are dealt out, in each of
-        // which tile blockIdx.x + round * step is this block's; all later numbers go to who asks
-        // first. The answer takes a microsecond, so ask behind the copies of turn 0 and look two
-        // turns later. p.claim is 1: of a constant nvcc makes one atomicAdd for the warp, and waits
-        // for it at once.
-        if (turn == 0 && thread == 0) {
-          ++round;
-          // BEGIN m8.next_tile
-          // about 1 line
-          DRILL_TODO("m8.next_tile");
-          next_pid = num_tiles;
-          // END m8.next_tile
-        }
-        if (turn == min(2, turns - 1)) {
-          if (GEMM1) {
-            if (thread == 0) tiles.next_pid = next_pid;
-            named_barrier_sync(3, kWarpgroup);
-            next_pid = tiles.next_pid;
-          }
-          if (next_pid < num_tiles) next = tile_of(next_pid, num_pid_n, p.runs);
-        }
-        if (turn == min(4, turns - 1) && next_pid < num_tiles) look_up(next);
-        place.advance();
-      }
-      if (GEMM1) named_barrier_sync(3, kWarpgroup);  // all have read tiles.next_pid
-      pid = next_pid;
-      tile = next;
-    }
-    mbarrier_wait(&tiles.empty[place.stage], place.parity);
+    setmaxnreg_dec<GEMM1 ? 72 : 56>();
     if (thread == 0) {
-      tiles.tile[place.stage] = make_int4(-1, 0, 0, 0);
-      mbarrier_arrive(&tiles.full[place.stage]);
+      load_tiles<GEMM1, MAX_TOKENS, CLUSTER>(tiles, w_map, h_map, p, num_pid_n);
+    } else if (thread >= kWarpSize) {
+      if constexpr (GEMM1) gather_tokens<MAX_TOKENS>(tiles, p);
     }
-    if (GEMM1) mbarrier_arrive(&tiles.full[place.stage]);
+    leave_cluster<CLUSTER>();
     return;
   }
 
   // ---- Consumers. GEMM1: 64 tokens by all 256 rows of W each; GEMM2: 64 rows of W by all tokens.
-  setmaxnreg_inc<GEMM1 ? 224 : 232>();
+  setmaxnreg_inc<GEMM1 ? 216 : 224>();
   const int consumer = warpgroup - 1;
   const int warp = thread / kWarpSize % 4;
   const int barrier = 1 + consumer;  // of the threads of this warpgroup
@@ -296,7 +298,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   int4 held_tile = {};
   bool pending = false;
   int next_buffer = 0;
-  int report = -1;  // expert of a tile that is stored, or being stored, and not yet reported
+  bool unreported = false;  // a tile is stored, or being stored, and not yet reported
 
   const auto store_slab = [&](int slab) {
     const int first = slab * kSlab;
@@ -347,30 +349,30 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   };
-  // GEMM1: tells GEMM2 that this consumer's part of the reported tile lies in memory. It was stored
-  // by TMA: wait for the stores themselves, not for their reads; fence; then add 1 with release.
+  // GEMM1: says that this consumer's part of the tile before lies in memory. It was stored by TMA:
+  // wait for the stores themselves, not for their reads.
   const auto report_tile = [&] {
-    if (GEMM1 && report >= 0) {
-      if (storer) {
-        // BEGIN m8.report
-        // about 3 lines
-        DRILL_TODO("m8.report");
-        // END m8.report
-      }
-      report = -1;
+    if (!GEMM1 || !unreported) return;
+    if (storer) {
+      bulk_wait<0>();
+      mbarrier_arrive(&tiles.stored);
     }
+    unreported = false;
   };
 
   const auto wait_full = [&] {
     mbarrier_wait(&tiles.full[place.stage], place.parity);
     if (GEMM1) fence_proxy_async();
   };
-  const auto release = [&] {
-    wgmma_wait<0>();
-    if (lane == 0) mbarrier_arrive(&tiles.empty[place.stage]);
+  const auto hand_back = [&] {
+    hand_back_stage<CLUSTER>(&tiles.empty[place.stage]);
     place.advance();
   };
-  const int report_turn = min(turns, 8);
+  const auto release = [&] {
+    wgmma_wait<0>();
+    hand_back();
+  };
+  const int report_turn = min(turns, kReportTurn);
 
   for (;;) {
     mbarrier_wait(&tiles.full[place.stage], place.parity);
@@ -378,10 +380,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (tile.x < 0) break;
 
     // A tile of at most 64 tokens is all consumer 0's. The other only hands the stages back, and
-    // does what is due in the first turns: the two slabs of its tile before, that tile's report,
-    // then this tile's own.
+    // does what is due in the first turns: stores its tile before, and says that it is stored.
     // BEGIN m8.half_tile
-    // about 18 lines
+    // about 16 lines
     DRILL_TODO("m8.half_tile");
     // END m8.half_tile
 
@@ -411,19 +412,23 @@ __global__ void __launch_bounds__(kThreads, 1)
           }
           wgmma_commit();
         };
+        const auto store_part = [&](int turn) {
+          if (!pending) return;
+          if (turn == 0) store_slab(0);
+          if (turn == 2) store_slab(1);  // when the slab before has been read
+          if (turn == 3) store_unit();
+        };
 #pragma unroll
-        for (int turn = 0; turn < kSlabs; ++turn) {
+        for (int turn = 0; turn < kStoreTurns; ++turn) {
           if (turn < turns) {
             multiply(turn);
-            if (pending) store_slab(turn);
-            if (pending && turn == 1) store_unit();
+            store_part(turn);
             release();
-          } else if (pending) {
-            store_slab(turn);
-            if (turn == 1) store_unit();
+          } else {
+            store_part(turn);
           }
         }
-        int turn = kSlabs;
+        int turn = kStoreTurns;
         for (; turn < report_turn; ++turn) {
           multiply(turn);
           release();
@@ -487,7 +492,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     held_tile = tile;
     pending = true;
-    report = tile.x;
+    unreported = true;
   }
   if (pending) {
 #pragma unroll
@@ -496,6 +501,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   report_tile();
   if (storer) bulk_wait<0>();  // shared memory must live until it has been read
+  leave_cluster<CLUSTER>();
 }
 
 // ---- The sum over the slots of a token.
@@ -505,19 +511,32 @@ constexpr int kSlotsAtOnce = 8;  // loads that a thread has under way
 
 __global__ void __launch_bounds__(kCombineThreads)
     combine_kernel(__nv_bfloat16* out, Arrays a, int top_k, int hidden_size) {
-  griddepcontrol_wait();
   const int64_t token = blockIdx.x;
   const int32_t* rows = a.sorted_row + token * top_k;
   const float* weights = a.topk_weights + token * top_k;
+  bool waited = false;
   for (int column = static_cast<int>(threadIdx.x) * kChunk; column < hidden_size;
        column += kCombineThreads * kChunk) {
     float sums[kChunk] = {};
-    // Adds weight * y in the order of slots; y of the slot is row rows[slot], columns `column` ..
-    // + 7. A row of y is read once: __ldcs.
-    // BEGIN m8.combine
-    // about 20 lines
-    DRILL_TODO("m8.combine");
-    // END m8.combine
+    for (int first = 0; first < top_k; first += kSlotsAtOnce) {
+      int64_t slot_rows[kSlotsAtOnce];
+      float slot_weights[kSlotsAtOnce];
+#pragma unroll
+      for (int i = 0; i < kSlotsAtOnce; ++i) {  // no branch: all are asked for before one is used
+        const int slot = min(first + i, top_k - 1);
+        slot_rows[i] = rows[slot];
+        slot_weights[i] = weights[slot];
+      }
+      // Rows and weights are there since GEMM1 waited for place; y is there now.
+      if (!waited) griddepcontrol_wait();
+      waited = true;
+      // Adds weight * y in the order of slots; y of slot first + i is row slot_rows[i], columns
+      // `column` .. + 7. A row of y is read once: __ldcs.
+      // BEGIN m8.combine
+      // about 18 lines
+      DRILL_TODO("m8.combine");
+      // END m8.combine
+    }
     const uint4 packed = {pack(sums[0], sums[1]), pack(sums[2], sums[3]), pack(sums[4], sums[5]),
                           pack(sums[6], sums[7])};
     *reinterpret_cast<uint4*>(out + token * hidden_size + column) = packed;
@@ -526,15 +545,16 @@ __global__ void __launch_bounds__(kCombineThreads)
 
 // ---- Launches.
 
-template <bool GEMM1, int MAX_TOKENS>
+template <bool GEMM1, int MAX_TOKENS, int CLUSTER>
 cudaError_t launch_gemm(const Maps& maps,
                         const Arrays& a,
                         const __nv_bfloat16* x,
                         const Sizes& s,
                         cudaStream_t stream) {
-  int blocks = 0;  // one for each multiprocessor
+  int blocks = 0;  // one for each multiprocessor, whole clusters
   const cudaError_t status = count_multiprocessors(&blocks);
   if (status != cudaSuccess) return status;
+  blocks = std::max(blocks / CLUSTER, 1) * CLUSTER;
   constexpr int kIndex = GEMM1 ? 0 : 1;
   Problem p = {};
   p.x = x;
@@ -543,23 +563,39 @@ cudaError_t launch_gemm(const Maps& maps,
   p.num_tiles = a.num_tiles + kIndex;
   p.next_tile = a.next_tile + kIndex;
   p.ready = a.ready;
-  p.claim = 1;
   p.free_rounds = GEMM1 ? INT_MAX : 2;  // measured
   p.columns = GEMM1 ? s.intermediate_size : s.hidden_size;
   p.depth = GEMM1 ? s.hidden_size : s.intermediate_size;
   LaunchOptions after;
   after.programmatic = true;
-  return launch(after, gemm_kernel<GEMM1, MAX_TOKENS>, dim3(static_cast<unsigned>(blocks)),
+  after.cluster_size = CLUSTER;
+  return launch(after, gemm_kernel<GEMM1, MAX_TOKENS, CLUSTER>, dim3(static_cast<unsigned>(blocks)),
                 dim3(kThreads), sizeof(SharedTiles<GEMM1, MAX_TOKENS>), stream,
                 GEMM1 ? maps.w13 : maps.w2, maps.h_64, GEMM1 ? maps.h : maps.y,
                 GEMM1 ? maps.h_64 : maps.y_64, p);
 }
 
-cudaError_t launch_gemm2(
-    const Maps& maps, const Arrays& a, const Sizes& s, int max_tokens, cudaStream_t stream) {
-  if (max_tokens == 256) return launch_gemm<false, 256>(maps, a, nullptr, s, stream);
-  if (max_tokens == 128) return launch_gemm<false, 128>(maps, a, nullptr, s, stream);
-  return launch_gemm<false, 64>(maps, a, nullptr, s, stream);
+cudaError_t launch_gemm1(const Maps& maps,
+                         const Arrays& a,
+                         const __nv_bfloat16* x,
+                         const Sizes& s,
+                         int cluster,
+                         cudaStream_t stream) {
+  if (cluster == 2) return launch_gemm<true, kTokens1, 2>(maps, a, x, s, stream);
+  return launch_gemm<true, kTokens1, 1>(maps, a, x, s, stream);
+}
+
+// Two blocks in a cluster: then max_tokens is 256.
+cudaError_t launch_gemm2(const Maps& maps,
+                         const Arrays& a,
+                         const Sizes& s,
+                         int max_tokens,
+                         int cluster,
+                         cudaStream_t stream) {
+  if (cluster == 2) return launch_gemm<false, 256, 2>(maps, a, nullptr, s, stream);
+  if (max_tokens == 256) return launch_gemm<false, 256, 1>(maps, a, nullptr, s, stream);
+  if (max_tokens == 128) return launch_gemm<false, 128, 1>(maps, a, nullptr, s, stream);
+  return launch_gemm<false, 64, 1>(maps, a, nullptr, s, stream);
 }
 
 cudaError_t launch_combine(__nv_bfloat16* out,
@@ -606,8 +642,10 @@ cudaError_t moe_layer(__nv_bfloat16* out,
   Maps maps;
   cudaError_t status = make_maps(&maps, a, w13, w2, sizes);
   if (status != cudaSuccess) return status;
-  // Each consumer reports each tile of GEMM1 at each of its column tiles.
-  const int reports_of_tile = 2 * ((intermediate_size + kColumns - 1) / kColumns);
+  const int cluster = cluster_of(num_tokens, num_experts, top_k);
+  // Each tile of GEMM1 is reported at each of its column tiles, a whole number of clusters.
+  const int column_tiles = (intermediate_size + kColumns - 1) / kColumns;
+  const int reports_of_tile = (column_tiles + cluster - 1) / cluster * cluster;
   // The five kernels, each after the other has been launched; the first error is returned.
   // BEGIN m8.launches
   // about 9 lines

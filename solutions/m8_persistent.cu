@@ -460,7 +460,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (tile.x < 0) break;
 
     // A tile of at most 64 tokens is all consumer 0's. The other only hands the stages back, and
-    // does what is due in the first turns: the two slabs of its tile before, and that tile's report.
+    // does what is due in the first turns: stores its tile before, and says that it is stored.
     // BEGIN m8.half_tile
     if (GEMM1 && consumer == 1 && tile.y <= 64) {
       for (int turn = 0; turn < turns; ++turn) {

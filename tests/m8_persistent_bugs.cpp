@@ -47,7 +47,7 @@ const Mistake kFirstRows = {
 const Mistake kLongExperts = {
     "M8-CUT", "m8.cut", "cut",
     "Only rows of experts with several tiles are wrong: a tile of GEMM2 has a multiple of kUnit "
-    "rows, and all but an expert's last have tile_rows."};
+    "rows, all but an expert's last have tile_rows, and blocks of a cluster do the same tokens."};
 const Mistake kAll = {
     "M8-ALL", "m8.launches", "launches",
     "Every token is wrong. Is each of the five kernels launched, in order? If so: a tile's first "
@@ -169,12 +169,18 @@ std::string text_of(const PersistentTile& tile) {
          std::to_string(tile.column);
 }
 
-// The tiles of one GEMM that are wrong as a whole, if they are all that is wrong and not all there
-// are.
-std::vector<PersistentTile> wrong_tiles(const LayerProblem& p, const Cells& wrong, int gemm) {
+// The tiles of some GEMMs that are wrong as a whole, if they are all that is wrong and not all
+// there are.
+std::vector<PersistentTile> wrong_tiles(const LayerProblem& p,
+                                        const Cells& wrong,
+                                        const std::vector<int>& gemms) {
   std::vector<PersistentTile> found;
   Cells explained;
-  const auto tiles = oracle::persistent_tiles(p, gemm);
+  std::vector<PersistentTile> tiles;
+  for (const int gemm : gemms) {
+    const auto more = oracle::persistent_tiles(p, gemm);
+    tiles.insert(tiles.end(), more.begin(), more.end());
+  }
   for (const PersistentTile& tile : tiles) {
     const Cells cells = cells_of(p, tile, 0, tile.tokens.size());
     if (!covers(wrong, cells)) continue;
@@ -269,17 +275,17 @@ Verdict explain_persistent(const LayerProblem& p,
       })) {
     return named(kHalves);
   }
-  for (const int gemm : {2, 1}) {
-    const auto tiles = wrong_tiles(p, wrong, gemm);
-    if (tiles.empty()) continue;
+  const auto are_tiles = [&](const std::vector<int>& gemms) {
+    const auto tiles = wrong_tiles(p, wrong, gemms);
     for (size_t i = 0; i < std::min<size_t>(tiles.size(), 3); ++i) {
       verdict.evidence.push_back("wrong: " + text_of(tiles[i]));
     }
-    return named(kTiles);
-  }
+    return !tiles.empty();
+  };
+  if (are_tiles({2}) || are_tiles({1})) return named(kTiles);
   const int first_expert = oracle::persistent_tiles(p, 2).front().expert;
   if (are_rows(p, wrong, 2, [&](const PersistentTile& tile) {
-        const bool behind = tile.expert > first_expert && tile.first == 0;
+        const bool behind = tile.expert != first_expert && tile.first == 0;
         return std::pair<int, int>{0, behind ? kHalf : 0};
       })) {
     return named(kFirstRows);
@@ -292,10 +298,16 @@ Verdict explain_persistent(const LayerProblem& p,
     }
   }
   if (wrong.size() == static_cast<size_t>(p.num_tokens * column_blocks(p))) return named(kAll);
+  if (are_tiles({1, 2})) return named(kTiles);
   return covers(cells_of_long_experts(p), wrong) ? named(kLongExperts) : verdict;
 }
 
 namespace {
+
+const Mistake kShares = {
+    "M8-SHARE", "m8.tile_of", "tile_of",
+    "A stage gets more bytes than its block expects, or fewer: blocks of a cluster load for each "
+    "other. Both get the same column where shares_w, and else the same token tile."};
 
 struct FaultModel {
   std::vector<const char*> parts;  // all must stand in the report
@@ -306,12 +318,18 @@ const std::vector<FaultModel>& fault_models() {
   static const std::vector<FaultModel> models = {
       {{"load_acquire"},
        {"M8-READY", "m8.report", "report",
-        "GEMM2 waits for rows of h that nobody reports: every tile of GEMM1 is done once, each "
-        "consumer adds 1 for it, also where it had nothing to multiply, and ready[] starts at 0."}},
+        "GEMM2 waits for rows of h that nobody reports: every tile of GEMM1 is done once, the "
+        "thread that loads adds 1 for it, and ready[] starts at 0."}},
+      {{"deadlock", "bytes missing, no copy under way"}, kShares},
+      {{"expect_tx announced"}, kShares},
+      {{"deadlock", "1 of 2 arrivals missing"},
+       {"M8-STORED", "m8.half_tile", "half_tile",
+        "The thread that loads waits for both consumers to say that a tile is stored: one without "
+        "work says it, too, of its tile before, and later of this one."}},
       {{"deadlock", "mbarrier_wait"},
        {"M8-RING", "m8.half_tile", "half_tile",
         "The ring stands still: a consumer without work hands each stage back all the same, one "
-        "arrival of each of its warps."}},
+        "arrival of each of its warps, at each block of the cluster."}},
       {{"wgmma reads", "a copy under way"},
        {"M8-RING", "m8.half_tile", "half_tile",
         "A stage is read while it is filled: wait for full[] before a stage is handed back."}},

@@ -58,6 +58,16 @@ inline constexpr LayerCase kCases[] = {
     {"tiles", "e512", 7, 512, 8, 8, 8, true, kNormal},
     {"tiles", "e1024", 3, 1024, 2, 8, 8, true, kNormal},
     {"tiles", "k8_of_8", 33, 8, 8, 64, 64, false, kNormal},
+    // 192 rows of an expert on average, or more: clusters of two blocks, of which the emulator has
+    // two. Token tiles of an expert one, two, three, with half and long ones; columns of h and of y
+    // fill one, two or three tiles
+    {"tiles", "cluster_3_tiles", 400, 1, 1, 136, 264, false, kNormal},
+    {"tiles", "cluster_4_and_a_half", 560, 1, 1, 264, 136, false, kExact},
+    {"tiles", "cluster_3_experts", 640, 3, 1, 72, 136, false, kNormal},
+    {"tiles", "cluster_exact_k2", 330, 3, 2, 40, 264, false, kExact},
+    {"tiles", "cluster_empty_experts", 390, 2, 1, 64, 40, false, kHot},
+    // one has more than twice its share: place puts long and short experts in turn
+    {"tiles", "cluster_hot_expert", 500, 5, 2, 72, 136, true, kHot},
     // turns: the ring has four stages, or six to eight; reports are due in turn 8
     {"ring", "turns_1", 80, 2, 1, 64, 64, false, kExact},
     {"ring", "turns_2_and_3", 80, 2, 1, 128, 192, false, kNormal},
@@ -65,7 +75,12 @@ inline constexpr LayerCase kCases[] = {
     {"ring", "turns_9_and_8", 20, 3, 2, 576, 512, true, kNormal},
     {"ring", "turns_11_and_10", 150, 2, 1, 704, 640, false, kNormal},
     {"ring", "turns_7_and_6", 90, 2, 2, 448, 384, true, kNormal},
+    // reports are sent on in turn 14
+    {"ring", "turns_17_and_1", 20, 3, 2, 1032, 64, true, kNormal},
+    {"ring", "cluster_turns_17_and_1", 300, 1, 1, 1032, 64, false, kNormal},
+    {"ring", "cluster_turns_3_and_10", 200, 1, 1, 192, 640, false, kNormal},
     // the same call twice, into two outputs
+    {"random", "twice_clusters", 400, 2, 1, 136, 72, false, kNormal, false, 2},
     {"random", "twice_hot", 70, 6, 2, 72, 136, true, kHot, false, 2},
     {"random", "twice_many_blocks", 170, 12, 3, 40, 72, true, kNormal, false, 2},
     {"random", "many_tokens", 2100, 4, 1, 8, 8, false, kNormal},

@@ -1,6 +1,7 @@
 #include "m8_persistent_oracle.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "m1_align_oracle.h"
 
@@ -38,17 +39,37 @@ std::vector<int> lengths_of_tiles(const LayerProblem& p, int gemm, int rows) {
   return std::vector<int>(static_cast<size_t>(tiles), length);
 }
 
+// As they are numbered; if one has more than twice its share, long and short ones in turn.
+std::vector<int> order_of_work(const std::vector<std::vector<int>>& tokens_of, int num_ids) {
+  const size_t count = tokens_of.size();
+  std::vector<int> experts(count);
+  std::iota(experts.begin(), experts.end(), 0);
+  const auto rows = [&](int e) { return tokens_of[static_cast<size_t>(e)].size(); };
+  const bool skewed = std::any_of(experts.begin(), experts.end(), [&](int e) {
+    return rows(e) * count > 2 * static_cast<size_t>(num_ids);
+  });
+  if (!skewed) return experts;
+  std::stable_sort(experts.begin(), experts.end(), [&](int a, int b) { return rows(a) > rows(b); });
+  std::vector<int> in_turn;
+  for (size_t i = 0; in_turn.size() < count; ++i) {
+    in_turn.push_back(experts[i]);
+    if (in_turn.size() < count) in_turn.push_back(experts[count - 1 - i]);
+  }
+  return in_turn;
+}
+
 }  // namespace
 
 std::vector<PersistentTile> persistent_tiles(const LayerProblem& p, int gemm) {
   const auto ids = route(p.logits, p.num_tokens, p.num_experts, p.top_k, p.renormalize).topk_ids;
   const int columns = gemm == 1 ? p.intermediate_size : p.hidden_size;
+  std::vector<std::vector<int>> tokens_of(static_cast<size_t>(p.num_experts));
+  for (int id = 0; id < p.num_ids(); ++id) {
+    tokens_of[static_cast<size_t>(ids[static_cast<size_t>(id)])].push_back(id / p.top_k);
+  }
   std::vector<PersistentTile> tiles;
-  for (int expert = 0; expert < p.num_experts; ++expert) {
-    std::vector<int> tokens;
-    for (int id = 0; id < p.num_ids(); ++id) {
-      if (ids[static_cast<size_t>(id)] == expert) tokens.push_back(id / p.top_k);
-    }
+  for (const int expert : order_of_work(tokens_of, p.num_ids())) {
+    const std::vector<int>& tokens = tokens_of[static_cast<size_t>(expert)];
     if (tokens.empty()) continue;
     const int rows = static_cast<int>(tokens.size());
     const std::vector<int> lengths = lengths_of_tiles(p, gemm, rows);

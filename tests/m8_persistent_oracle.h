@@ -16,7 +16,8 @@ struct PersistentTile {
   std::vector<int> tokens;  // of its real rows, in order
 };
 
-// In the order of their numbers: experts ascending, then column tiles, then token tiles.
+// In the order of their numbers: experts in the order of work, then column tiles, then token tiles.
+// (A cluster of two blocks does two of them under one number.)
 std::vector<PersistentTile> persistent_tiles(const LayerProblem& p, int gemm);
 
 }  // namespace moe::oracle

@@ -1,6 +1,6 @@
 // Tests of m8_persistent: the cases that every layer has, and those of its scheduler and ring:
 // numbers of rows around whole and half tiles, boxes and units, numbers of tiles around multiples
-// of the blocks, one hot expert, empty experts, the same call twice.
+// of the blocks, clusters, one hot expert, empty experts, the same call twice.
 #include <drills/m8_persistent.h>
 
 #include <cmath>
@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(refused, M8Layer, testing::ValuesIn(cases_of("refused")
 int main(int argc, char** argv) {
   return moe::judge::stage_main(
       argc, argv, "m8_persistent",
-      {"m8.reset", "m8.totals", "m8.cut", "m8.place", "m8.tile_of", "m8.await_rows", "m8.next_tile",
-       "m8.store", "m8.report", "m8.half_tile", "m8.long_tile", "m8.multiply", "m8.combine",
+      {"m8.reset", "m8.totals", "m8.cut", "m8.place", "m8.tile_of", "m8.report", "m8.await_rows",
+       "m8.next_tile", "m8.store", "m8.half_tile", "m8.long_tile", "m8.multiply", "m8.combine",
        "m8.launches"},
       {moe::random_layers(moe::stage_case_of)});
 }

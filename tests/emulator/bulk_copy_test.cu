@@ -119,17 +119,18 @@ TEST_F(BulkCopyTest, PlacesAreChecked) {
                     CUtensorMap{}, 1024, 1, 0, 1));
 }
 
-// What starts at that column. How: 0 tma_load of planes, 1 multicast, 2 tma_store, 3
-// tma_reduce_add.
+// What starts at that column. How: 0 tma_load of planes, 1 multicast of planes, 2 tma_store, 3
+// tma_reduce_add, 4 multicast.
 __global__ void starts_at(const CUtensorMap map, const CUtensorMap planes, int how, int column) {
   if (threadIdx.x != 0) return;
   unsigned char* tile = moe::dynamic_shared();
   moe::mbarrier_init(barrier(), 1);
   moe::mbarrier_init_fence();
-  if (how < 2) {
+  if (how < 2 || how == 4) {
     moe::mbarrier_arrive_expect_tx(barrier(), 1024);
     if (how == 0) moe::tma_load(tile, planes, column, 0, 0, barrier());
     if (how == 1) moe::tma_load_multicast(tile, planes, column, 0, 0, barrier(), 1);
+    if (how == 4) moe::tma_load_multicast(tile, map, column, 0, barrier(), 1);
     moe::mbarrier_wait(barrier(), 0);
   } else {
     if (how == 2) moe::tma_store(map, tile, column, 0);
@@ -142,8 +143,9 @@ __global__ void starts_at(const CUtensorMap map, const CUtensorMap planes, int h
 TEST_F(BulkCopyTest, ColumnsAreMultiplesOf16Bytes) {
   CUtensorMap planes;
   ASSERT_EQ(moe::make_tensor_map(&planes, array_.get(), {64, 8, 8}, 8), cudaSuccess);
-  const char* names[] = {"tma_load", "tma_load_multicast", "tma_store", "tma_reduce_add"};
-  for (int how = 0; how < 4; ++how) {
+  const char* names[] = {"tma_load", "tma_load_multicast", "tma_store", "tma_reduce_add",
+                         "tma_load_multicast"};
+  for (int how = 0; how < 5; ++how) {
     const std::string name = std::string("bulk copy: ") + names[how] + ": ";
     for (const int column : {13, -4, 63}) {
       EXPECT_TRUE(

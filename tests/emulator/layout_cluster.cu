@@ -7,8 +7,9 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// Each block of a cluster of four loads its quarter of a tile for all, and reports the sum.
-__global__ void multicast_kernel(int* out, const __grid_constant__ CUtensorMap map) {
+// Each block of a cluster of four loads its quarter of a tile for all, and reports the sum. The map
+// has planes, of which plane 1 is loaded, or none.
+__global__ void multicast_kernel(int* out, const __grid_constant__ CUtensorMap map, bool planes) {
   constexpr int kBlocks = 4;
   constexpr int kBoxRows = 8;
   unsigned char* tile = moe::dynamic_shared();
@@ -21,7 +22,12 @@ __global__ void multicast_kernel(int* out, const __grid_constant__ CUtensorMap m
   }
   moe::cluster_sync();
   if (threadIdx.x == 0) {
-    moe::tma_load_multicast(tile + rank * kBoxRows * 128, map, 0, rank * kBoxRows, 1, barrier, 0xf);
+    unsigned char* part = tile + rank * kBoxRows * 128;
+    if (planes) {
+      moe::tma_load_multicast(part, map, 0, rank * kBoxRows, 1, barrier, 0xf);
+    } else {
+      moe::tma_load_multicast(part, map, 0, rank * kBoxRows, barrier, 0xf);
+    }
   }
   moe::mbarrier_wait(barrier, 0);
   int sum = 0;
@@ -69,20 +75,22 @@ __global__ void __launch_bounds__(384, 1) registers_kernel(int* out) {
   }
 }
 
-void check_multicast() {
+void check_multicast(bool planes) {
   constexpr std::size_t kPlane = std::size_t{40} * 128;
   std::vector<std::uint8_t> values(kPlane * 2);
+  const std::size_t first = planes ? kPlane : 0;
   int want = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<std::uint8_t>(hash(static_cast<unsigned>(i)));
-    if (i >= kPlane && i < kPlane + std::size_t{32} * 128) want += values[i];
+    if (i >= first && i < first + std::size_t{32} * 128) want += values[i];
   }
   const Array<std::uint8_t> array(values);
   const Array<int> out(std::vector<int>(16));
   moe::LaunchOptions options;
   options.cluster_size = 4;
-  start(options, multicast_kernel, 8, kThreads, 4 * 8 * 128 + 64, out.get(),
-        map_of(array.get(), {128, 40, 2}, 8));
+  const CUtensorMap map =
+      planes ? map_of(array.get(), {128, 40, 2}, 8) : map_of(array.get(), {128, 40}, 8);
+  start(options, multicast_kernel, 8, kThreads, 4 * 8 * 128 + 64, out.get(), map, planes);
   const auto got = out.host();
   int wrong_ranks = 0;
   int wrong_sums = 0;
@@ -90,14 +98,14 @@ void check_multicast() {
     wrong_sums += got[static_cast<std::size_t>(i)] != want ? 1 : 0;
     wrong_ranks += got[static_cast<std::size_t>(8 + i)] != i % 4 ? 1 : 0;
   }
-  report("cluster_rank", wrong_ranks);
-  report("tma_load_multicast", wrong_sums);
+  if (planes) report("cluster_rank", wrong_ranks);
+  report(planes ? "tma_load_multicast of a plane" : "tma_load_multicast", wrong_sums);
 }
 
 }  // namespace
 
 void check_clusters() {
-  check_multicast();
+  for (const bool planes : {true, false}) check_multicast(planes);
   const Array<int> out(std::vector<int>(6));
   moe::LaunchOptions options;
   options.cluster_size = 2;

@@ -1,7 +1,12 @@
-// bfloat16 conversions, atomics, barriers that vote, cp.async.
+// bfloat16 conversions, atomics, barriers that vote, cp.async, max.NaN.
 #include <drills/ptx.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
 
 #include "layout.h"
 
@@ -62,7 +67,7 @@ void check_bf16() {
 
 // ---- Atomics, barriers that vote, cp.async
 
-constexpr int kCounters = 10;
+constexpr int kCounters = 12;
 
 __global__ void atomic_kernel(unsigned* out) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -76,15 +81,20 @@ __global__ void atomic_kernel(unsigned* out) {
   atomicDec(&out[7], 99u);
   atomicMax(reinterpret_cast<int*>(&out[8]), -static_cast<int>(i) - 1);
   while (atomicCAS(&out[9], i, i + 1) != i) __nanosleep(20);
+  const int before = moe::add_relaxed(reinterpret_cast<int32_t*>(&out[10]), 3);
+  atomicAdd(&out[11], static_cast<unsigned>(before));  // 0, 3, 6, .. in some order
 }
 
 void check_atomics() {
   constexpr unsigned kThreads = 256;
-  constexpr const char* kNames[kCounters] = {"atomicAdd",     "atomicSub", "atomicMax", "atomicMin",
-                                             "atomicOr",      "atomicXor", "atomicInc", "atomicDec",
-                                             "atomicMax int", "atomicCAS"};
+  constexpr const char* kNames[kCounters] = {
+      "atomicAdd",     "atomicSub", "atomicMax",   "atomicMin",
+      "atomicOr",      "atomicXor", "atomicInc",   "atomicDec",
+      "atomicMax int", "atomicCAS", "add_relaxed", "add_relaxed, what was there"};
   unsigned want[kCounters] = {
       kThreads * (kThreads - 1) / 2, 0u - kThreads, 0, 0, kAll, 0, kThreads % 100, 0, 0, kThreads};
+  want[10] = 3 * kThreads;
+  want[11] = 3 * want[0];
   for (unsigned i = 0; i < kThreads; ++i) {
     if (hash(i) > want[2]) want[2] = hash(i);
     want[5] ^= hash(i);
@@ -143,6 +153,39 @@ void check_barriers() {
   report("syncthreads_count, _and, _or", wrong);
 }
 
+// ---- max.NaN
+
+__global__ void max_kernel(uint32_t* out, const float* values, int count) {
+  const int i = static_cast<int>(threadIdx.x);
+  for (int j = 0; j < count; ++j) {
+    out[i * count + j] = __float_as_uint(moe::max_nan(values[i], values[j]));
+  }
+}
+
+void check_max() {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> host = {-20.0f, 20.0f, -infinity, infinity, 1e-41f, 3.5f, nan, -nan};
+  const auto count = static_cast<unsigned>(host.size());
+  float* values = nullptr;
+  require(cudaMalloc(&values, count * sizeof(float)), "cudaMalloc");
+  require(cudaMemcpy(values, host.data(), count * sizeof(float), cudaMemcpyHostToDevice), "copy");
+  const auto out = run(max_kernel, 1, count, count * count, static_cast<const float*>(values),
+                       static_cast<int>(count));
+  require(cudaFree(values), "cudaFree");
+  int wrong = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    for (unsigned j = 0; j < count; ++j) {
+      float got = 0.0f;
+      std::memcpy(&got, &out[i * count + j], sizeof(got));
+      const bool is_nan = std::isnan(host[i]) || std::isnan(host[j]);
+      const bool right = is_nan ? std::isnan(got) : got == std::max(host[i], host[j]);
+      wrong += right ? 0 : 1;
+    }
+  }
+  report("max.NaN", wrong);
+}
+
 }  // namespace
 
 void check_values() {
@@ -150,6 +193,7 @@ void check_values() {
   check_atomics();
   check_copy();
   check_barriers();
+  check_max();
 }
 
 }  // namespace layout
