@@ -5,8 +5,8 @@
 // through a ring of STAGES buffers in shared memory: cp.async fills one while mma.sync works on
 // another.
 //
-// Four warps compute a BLOCK_M x 64 tile. W is stored [N, D], so a row of the W tile is a column of
-// B = w^T: just what mma.sync's "col" operand wants, no transpose needed.
+// Four warps compute a BLOCK_M x 64 tile, eight one of 128 x 128. W is stored [N, D], so a row of
+// the W tile is a column of B = w^T: just what mma.sync's "col" operand wants, no transpose needed.
 //
 // The contract is drills/m2_grouped_gemm.h; the note is content/m2_grouped_gemm.md.
 #include <drills/m2_grouped_gemm.h>
@@ -17,20 +17,26 @@
 namespace moe::DRILL_SIDE {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int BLOCK_N = 64;
-constexpr int BLOCK_K = 32;
-constexpr int STAGES = 3;
-constexpr int kChunk = 8;                        // bf16 values in one 16-byte cp.async
-constexpr int kChunksPerRow = BLOCK_K / kChunk;  // 4 threads load one row of a tile
-constexpr int kRowsPerPass = kThreads / kChunksPerRow;
-// Rows of 80 bytes: the eight rows that ldmatrix reads at once then start in different banks.
-constexpr int kRowPitch = BLOCK_K + 8;
+constexpr int kChunk = 8;  // bf16 values in one 16-byte cp.async
 
+// How a block works on its tile. Tiles of 128 rows are for experts with many: a larger tile uses
+// each value that it loads more often. Two stages of it leave room for two blocks on every GPU
+// from 8.0 on.
 template <int BLOCK_M>
-struct SharedTiles {
-  __nv_bfloat16 a[STAGES][BLOCK_M][kRowPitch];  // (BLOCK_M, BLOCK_K) of gathered rows
-  __nv_bfloat16 w[STAGES][BLOCK_N][kRowPitch];  // (BLOCK_N, BLOCK_K) of w[expert]
+struct Tile {
+  static constexpr int kThreads = BLOCK_M == 128 ? 256 : 128;
+  static constexpr int BLOCK_N = BLOCK_M == 128 ? 128 : 64;
+  static constexpr int BLOCK_K = BLOCK_M == 128 ? 64 : 32;
+  static constexpr int STAGES = BLOCK_M == 128 ? 2 : 3;
+  static constexpr int WARPS_M = BLOCK_M == 128 ? 4 : BLOCK_M >= 32 ? 2 : 1;
+  // Rows of 16 bytes more than a tile's: the eight rows that ldmatrix reads at once then start in
+  // different banks.
+  static constexpr int kRowPitch = BLOCK_K + 8;
+
+  struct Shared {
+    __nv_bfloat16 a[STAGES][BLOCK_M][kRowPitch];  // (BLOCK_M, BLOCK_K) of gathered rows
+    __nv_bfloat16 w[STAGES][BLOCK_N][kRowPitch];  // (BLOCK_N, BLOCK_K) of w[expert]
+  };
 };
 
 struct Problem {
@@ -49,9 +55,15 @@ struct Problem {
 };
 
 template <int BLOCK_M>
-__global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
+__global__ void __launch_bounds__(Tile<BLOCK_M>::kThreads) grouped_gemm_kernel(Problem p) {
   // Preconditions
-  constexpr int WARPS_M = BLOCK_M >= 32 ? 2 : 1;
+  constexpr int kThreads = Tile<BLOCK_M>::kThreads;
+  constexpr int BLOCK_N = Tile<BLOCK_M>::BLOCK_N;
+  constexpr int BLOCK_K = Tile<BLOCK_M>::BLOCK_K;
+  constexpr int STAGES = Tile<BLOCK_M>::STAGES;
+  constexpr int kChunksPerRow = BLOCK_K / kChunk;  // so many threads load one row of a tile
+  constexpr int kRowsPerPass = kThreads / kChunksPerRow;
+  constexpr int WARPS_M = Tile<BLOCK_M>::WARPS_M;
   constexpr int WARPS_N = kThreads / 32 / WARPS_M;
   constexpr int WARP_M = BLOCK_M / WARPS_M;  // rows of the tile that one warp computes
   constexpr int WARP_N = BLOCK_N / WARPS_N;  // and columns
@@ -59,7 +71,7 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   constexpr int MMA_N = WARP_N / 8;
   static_assert(WARP_M % 16 == 0 && WARP_N % 16 == 0, "a warp computes whole 16 x 16 pieces");
 
-  auto& tiles = *dynamic_shared<SharedTiles<BLOCK_M>>();
+  auto& tiles = *dynamic_shared<typename Tile<BLOCK_M>::Shared>();
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const int warp_m = thread / 32 % WARPS_M;
@@ -76,7 +88,8 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
   const int expert = 0;
   // END m2.early_exit
 
-  // Each thread loads the same 16-byte chunk of rows my_row, my_row + 32, ... of both tiles.
+  // Each thread loads the same 16-byte chunk of rows my_row, my_row + kRowsPerPass, ... of both
+  // tiles.
   const int my_row = thread / kChunksPerRow;
   const int my_k = thread % kChunksPerRow * kChunk;
   constexpr int kPassesA = (BLOCK_M + kRowsPerPass - 1) / kRowsPerPass;
@@ -136,10 +149,11 @@ __global__ void __launch_bounds__(kThreads) grouped_gemm_kernel(Problem p) {
 
 template <int BLOCK_M>
 cudaError_t launch_grouped_gemm(const Problem& p, int num_blocks, cudaStream_t stream) {
+  constexpr int BLOCK_N = Tile<BLOCK_M>::BLOCK_N;
   // x carries the M blocks: T*K / 16 may pass the 65,535 that y can hold.
   const dim3 grid(num_blocks, (p.n + BLOCK_N - 1) / BLOCK_N);
-  return launch(grouped_gemm_kernel<BLOCK_M>, grid, dim3(kThreads), sizeof(SharedTiles<BLOCK_M>),
-                stream, p);
+  return launch(grouped_gemm_kernel<BLOCK_M>, grid, dim3(Tile<BLOCK_M>::kThreads),
+                sizeof(typename Tile<BLOCK_M>::Shared), stream, p);
 }
 
 }  // namespace
