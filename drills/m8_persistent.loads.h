@@ -108,24 +108,23 @@ __device__ __forceinline__ void gather_tokens(SharedTiles<true, MAX_TOKENS>& til
   RingPlace<SharedTiles<true, MAX_TOKENS>::STAGES> place;
   place.parity = 1;  // the ring starts empty
   uint32_t parity = 0;
-  int tokens = 0;  // of the next tile
   // Each of the eight lanes looks up two rows, the my_chunk-th and the one eight further; -1: none.
   int found[2] = {-1, -1};
-  const auto take_job = [&] {
+  const auto take_job = [&] {  // returns the tokens of the next tile
     mbarrier_wait(&tiles.job_posted, parity);
     const int2 job = tiles.job;
     __syncwarp();
     if (lane == 0) mbarrier_arrive(&tiles.job_taken);
     parity ^= 1;
-    tokens = job.y;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = my_row + kStep * (my_chunk + kChunk * i);
-      found[i] = row < tokens ? p.sorted_token[job.x + row] : -1;
+      found[i] = row < job.y ? p.sorted_token[job.x + row] : -1;
     }
+    return job.y;
   };
 
-  take_job();
+  int tokens = take_job();
   while (tokens > 0) {
     const char* sources[kRowsOfThread];
     unsigned valid = 0;
@@ -136,7 +135,7 @@ __device__ __forceinline__ void gather_tokens(SharedTiles<true, MAX_TOKENS>& til
           p.x + static_cast<int64_t>(max(token, 0)) * p.depth + my_chunk * kChunk);
       valid |= (token >= 0 ? 1u : 0u) << i;
     }
-    const int rows = tokens;
+    int next = 0;
 #pragma unroll 2
     for (int turn = 0; turn < turns; ++turn) {
       const int s = place.stage;
@@ -146,17 +145,18 @@ __device__ __forceinline__ void gather_tokens(SharedTiles<true, MAX_TOKENS>& til
 #pragma unroll
       for (int i = 0; i < kRowsOfThread; ++i) {
         // Rows that the tile has not are not multiplied: 64 behind a half tile, a long tile's unit.
-        if (i == (64 + kStep - 1) / kStep && rows <= 64) break;
-        if (i == (kTokens1 + kStep - 1) / kStep && rows <= kTokens1) break;
+        if (i == (64 + kStep - 1) / kStep && tokens <= 64) break;
+        if (i == (kTokens1 + kStep - 1) / kStep && tokens <= kTokens1) break;
         const int row = my_row + i * kStep;
         cp_async16(&tiles.tokens[s][row][(my_chunk ^ row % 8) * kChunk], sources[i] + turn * 128,
                    (read >> i & 1) != 0);
       }
       cp_async_mbarrier_arrive_noinc(&tiles.full[s]);
       // A few turns ahead, since the answer takes a microsecond.
-      if (turn == min(6, turns - 1)) take_job();
+      if (turn == min(6, turns - 1)) next = take_job();
       place.advance();
     }
+    tokens = next;
   }
   mbarrier_wait(&tiles.empty[place.stage], place.parity);
   mbarrier_arrive(&tiles.full[place.stage]);  // of the stage that says that all is done

@@ -178,7 +178,7 @@ __device__ Tile tile_of(int pid, int num_pid_n, const Run* runs, int rank) {
   }
   Tile tile = {};
   int local = 0;  // number of the token tile in the run
-  tile.shares_w = in_run < groups * num_pid_n;
+  tile.shares_w = GEMM1 && CLUSTER > 1 && in_run < groups * num_pid_n;
   if (tile.shares_w) {
     local = CLUSTER * (in_run % groups) + rank;
     tile.n = in_run / groups;
