@@ -104,7 +104,7 @@ TEST_F(Golden, Build) {
 
 TEST_F(Golden, BuildWithLaunchSyntax) {
   write_mine("const dim3 grid(num_blocks",
-             "grouped_gemm_kernel<BLOCK_M><<<num_blocks, kThreads>>>(p);\n"
+             "grouped_gemm_kernel<BLOCK_M><<<num_blocks, 128>>>(p);\n"
              "  const dim3 grid(num_blocks");
   expect_transcript("build_launch", "m2 --cpu", 4);
 }
