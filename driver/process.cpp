@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 
@@ -25,6 +28,8 @@ constexpr int kTickMs = 100;
 constexpr double kGraceSeconds = 0.5;  // between the polite and the final signal
 
 volatile sig_atomic_t interrupt_signal = 0;
+
+std::mutex starting;  // a child has all our open files until its program begins
 
 void note_interrupt(int signal) {
   interrupt_signal = signal;
@@ -83,6 +88,7 @@ pid_t spawn(const Command& command, int output, std::string& why) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   if (!command.folder.empty()) {
     posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
   }
@@ -95,6 +101,7 @@ pid_t spawn(const Command& command, int output, std::string& why) {
   std::vector<std::string> arguments = command.arguments;
   std::vector<std::string> environment = merged_environment(command.environment);
   pid_t child = -1;
+  const std::lock_guard<std::mutex> until_it_runs(starting);
   const int error = posix_spawnp(&child, arguments.front().c_str(), &actions, &attributes,
                                  as_pointers(arguments).data(), as_pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
@@ -219,6 +226,12 @@ Outcome run_process(const Command& command, const Watcher& watcher) {
   outcome.seconds = seconds_since(start);
   throw_if_interrupted();
   return outcome;
+}
+
+void write_program(const std::filesystem::path& file, const std::string& text) {
+  const std::lock_guard<std::mutex> no_child_starts(starting);
+  std::ofstream(file, std::ios::binary) << text;
+  chmod(file.c_str(), 0755);
 }
 
 std::filesystem::path find_program(const std::string& name,

@@ -47,8 +47,13 @@ void install_interrupt_handlers();
 // For loops that wait without a child.
 void throw_if_interrupted();
 
-// Runs the command in a process group of its own, with no input, and waits for its end.
+// Runs the command in a process group of its own, with no input and none of our open files, and
+// waits for its end.
 Outcome run_process(const Command& command, const Watcher& watcher = {});
+
+// Writes a file that will be run. A child that another thread starts meanwhile does not get hold of
+// the open file: while one has it, it cannot be run ("text file busy").
+void write_program(const std::filesystem::path& file, const std::string& text);
 
 // The full path of a program: in PATH, else in one of the extra folders; empty when nowhere.
 std::filesystem::path find_program(const std::string& name,

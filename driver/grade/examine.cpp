@@ -1,9 +1,6 @@
 #include "driver/grade/examine.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -105,8 +102,7 @@ fs::path write_launcher(const fs::path& folder, const std::vector<std::string>& 
   fs::path file = folder / "launch.sh";
   std::string text = "#!/bin/sh\nexec";
   for (const std::string& word : command) text += " " + driver::shell_quoted(word);
-  std::ofstream(file, std::ios::binary) << text + "\n";
-  chmod(file.c_str(), 0755);
+  driver::write_program(file, text + "\n");
   return file;
 }
 

@@ -4,7 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 namespace moe::driver {
 namespace {
@@ -38,6 +42,39 @@ TEST(Process, RunsInAFolderWithAnEnvironmentAndNoInput) {
   command.folder = "/";
   command.environment = {"DRILL_WORD=two words"};
   EXPECT_EQ(run_process(command).output, "/\ntwo words\n");
+}
+
+TEST(Process, ChildrenGetNoneOfOurFiles) {
+  const std::string file = testing::TempDir() + "open_in_the_parent." + std::to_string(getpid());
+  std::ofstream open(file);
+  const Outcome outcome = run_process(shell("ls -l /proc/$$/fd"));
+  EXPECT_EQ(outcome.output.find("open_in_the_parent"), std::string::npos) << outcome.output;
+  std::filesystem::remove(file);
+}
+
+// The grader writes the launcher of one submission while other threads start compilers.
+TEST(Process, WhatIsWrittenCanBeRunAtOnce) {
+  const std::string file = testing::TempDir() + "program." + std::to_string(getpid());
+  std::atomic<bool> done = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&done] {
+      while (!done) run_process(shell("sleep 0.01"));
+    });
+  }
+  const std::string long_text = "#!/bin/sh\nexit 7\n" + std::string(8 << 20, '#');  // takes a while
+  int failed = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::filesystem::remove(file);
+    write_program(file, long_text);
+    Command command;
+    command.arguments = {file};
+    failed += run_process(command).exit_code == 7 ? 0 : 1;
+  }
+  done = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(failed, 0);
+  std::filesystem::remove(file);
 }
 
 TEST(Process, NamesSignalsAndMissingPrograms) {

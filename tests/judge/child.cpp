@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -38,9 +39,9 @@ std::vector<std::string> child_environment() {
   return kept;
 }
 
-// Runs in the new process, between fork and exec.
+// Runs in the new process, between fork and exec. What keeps it from running goes to `failure`.
 [[noreturn]] void become_runner(
-    const char* path, char** environment, int socket, int report, int out) {
+    const char* path, char** environment, int socket, int report, int out, int failure) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};
@@ -51,14 +52,19 @@ std::vector<std::string> child_environment() {
   dup2(null, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  // The two may stand in each other's place: lift both first.
+  // They may stand in each other's place: lift all first.
   const int lifted_socket = fcntl(socket, F_DUPFD, 10);
   const int lifted_report = fcntl(report, F_DUPFD, 10);
+  const int lifted_failure = fcntl(failure, F_DUPFD, 10);
+  constexpr int kFailureFd = protocol::kReportFd + 1;  // closed when the runner begins
   dup2(lifted_socket, protocol::kSocketFd);
   dup2(lifted_report, protocol::kReportFd);
-  close_range(protocol::kReportFd + 1, ~0U, 0);
+  dup3(lifted_failure, kFailureFd, O_CLOEXEC);
+  close_range(kFailureFd + 1, ~0U, 0);
   char* const arguments[] = {const_cast<char*>(path), nullptr};
   execve(path, arguments, environment);
+  const int reason = errno;
+  (void)!write(kFailureFd, &reason, sizeof reason);
   _exit(127);
 }
 
@@ -123,8 +129,9 @@ Child::~Child() {
 bool Child::start() {
   int sockets[2];
   int pipes[2];
+  int failures[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return false;
-  if (pipe2(pipes, O_CLOEXEC) != 0) return false;
+  if (pipe2(pipes, O_CLOEXEC) != 0 || pipe2(failures, O_CLOEXEC) != 0) return false;
   report_ = memfd_create("report", MFD_CLOEXEC);
   fcntl(pipes[0], F_SETFL, O_NONBLOCK);
   std::vector<std::string> environment = child_environment();
@@ -132,12 +139,24 @@ bool Child::start() {
   for (std::string& entry : environment) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   pid_ = fork();
-  if (pid_ == 0) become_runner(path_.c_str(), pointers.data(), sockets[1], report_, pipes[1]);
+  if (pid_ == 0) {
+    become_runner(path_.c_str(), pointers.data(), sockets[1], report_, pipes[1], failures[1]);
+  }
   close(sockets[1]);
   close(pipes[1]);
+  close(failures[1]);
   socket_ = sockets[0];
   output_ = pipes[0];
-  return pid_ > 0;
+  // A runner that cannot be run is no fault of the code in it.
+  int reason = 0;
+  ssize_t got = 0;
+  do {
+    got = read(failures[0], &reason, sizeof reason);
+  } while (got < 0 && errno == EINTR);
+  close(failures[0]);
+  const bool failed = got == sizeof reason;
+  if (failed) std::fprintf(stderr, "cannot run %s: %s\n", path_.c_str(), std::strerror(reason));
+  return pid_ > 0 && !failed;
 }
 
 // A child that only waits for requests ends by itself when its socket closes (a memory checker
