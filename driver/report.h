@@ -19,6 +19,9 @@ struct WrongMap {
   std::string cells;  // [rows, columns]: '0' right, '1' wrong, '2' not judged
 };
 
+// The record of a runner that ended before the first case: no case that anybody can ask for.
+inline constexpr std::string_view kBeforeFirstCase = "start";
+
 struct CaseRecord {
   std::string name;  // "edge/top2_mixed"
   CaseState state = CaseState::kNotRun;

@@ -251,7 +251,8 @@ int StageRun::test() {
   const CaseRecord* died = run.verdict == Verdict::kCrash  ? run.report.first(CaseState::kCrash)
                            : run.verdict == Verdict::kHang ? run.report.first(CaseState::kHang)
                                                            : nullptr;
-  if (died != nullptr) say(replay_text(course_, scene_, backend_, *died));
+  const bool in_case = died != nullptr && died->name != kBeforeFirstCase;
+  if (in_case) say(replay_text(course_, scene_, backend_, *died));
   const Verdict verdict = run.verdict == Verdict::kPass ? time_it() : run.verdict;
   remember(verdict, run.report);
   if (verdict == Verdict::kPass) say_next();

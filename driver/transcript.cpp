@@ -65,7 +65,8 @@ std::string place_lines(Verdict verdict, const CaseRecord& one, const Scene& sce
     if (verdict == Verdict::kWrong)
       text += labelled("look", scene.again + " --map, --print ROW,COL");
   }
-  std::string again = scene.again + " --case " + shell_quoted(one.name);
+  std::string again = scene.again;
+  if (one.name != kBeforeFirstCase) again += " --case " + shell_quoted(one.name);
   if (one.seed) again += " --seed " + std::to_string(*one.seed);
   return text + labelled("again", again);
 }

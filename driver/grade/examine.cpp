@@ -164,7 +164,8 @@ StageResult Examiner::run_once(const Stage& stage,
   result.mark = problem.empty() ? mark_of(driver::verdict_of(report)) : Mark::kFault;
   result.sentence = problem;
   if (problem.empty()) explain(report, result);
-  const bool no_hello = !result.cases.empty() && result.cases.front().name == "start";
+  const bool no_hello =
+      !result.cases.empty() && result.cases.front().name == driver::kBeforeFirstCase;
   if (no_hello && is_of_wall(result.output)) {
     result.mark = Mark::kFault;
     result.sentence = "the wall failed: " + result.output.substr(0, 200);
@@ -263,7 +264,8 @@ StageResult Examiner::examine(const Stage& stage,
   for (int faults = 0, odds = 0, attempt = 1;; ++attempt) {
     result = run_once(stage, launcher, side, folder, worker);
     result.attempts = attempt;
-    const bool started = !result.cases.empty() && result.cases.front().name != "start";
+    const bool started =
+        !result.cases.empty() && result.cases.front().name != driver::kBeforeFirstCase;
     if (result.mark != Mark::kFault && started && !expected.empty() && result.mark != Mark::kHang &&
         result.mark != Mark::kMemory && result.mark != Mark::kRule &&
         !same_cases(result, expected)) {

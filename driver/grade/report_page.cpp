@@ -75,11 +75,13 @@ std::string diagnosis(const StageResult& result, const Stage& stage) {
   if (shown->hidden()) {
     text += "<p>Seen in a hidden case.</p>\n";
   } else {
-    lines += "case     " + shown->name + "   " + shown->shape + "\n";
+    const bool is_case = shown->name != driver::kBeforeFirstCase;
+    if (is_case) lines += "case     " + shown->name + "   " + shown->shape + "\n";
     if (!shown->step.empty()) lines += "run as   " + shown->step + "\n";
     for (const std::string& line : shown->evidence) lines += "found    " + line + "\n";
     if (!shown->fault.empty()) lines += shown->fault;
-    lines += "again    drill " + std::string(stage.id) + " --full --case " + shown->name + "\n";
+    lines += "again    drill " + std::string(stage.id) + " --full" +
+             (is_case ? " --case " + shown->name : "") + "\n";
   }
   if (!shown->region.empty()) lines += "where    region " + shown->region + "\n";
   if (!shown->note.empty()) {

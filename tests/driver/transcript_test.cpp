@@ -175,6 +175,13 @@ TEST(Transcript, CrashShowsTheFault) {
             "  1 other case fails the same way: edge/b\n");
 }
 
+TEST(Transcript, WhatDiesBeforeTheFirstCaseIsRunAgainAsAWhole) {
+  Report report;
+  report.cases = {make_case(std::string(kBeforeFirstCase), CaseState::kCrash)};
+  EXPECT_NE(verdict(report).find("  again   drill m2 --seed 17\n"), std::string::npos)
+      << verdict(report);
+}
+
 TEST(Transcript, PassSaysWhatItProves) {
   Report report;
   report.cases = {make_case("tiny/a", CaseState::kPass), make_case("huge/a", CaseState::kSkip)};

@@ -49,6 +49,18 @@ TEST(ReportTest, CellsAreNoFormulasAndPagesNoScripts) {
   }
 }
 
+TEST(ReportTest, WhatDiesBeforeTheFirstCaseIsRunAgainAsAWhole) {
+  CaseResult one = one_case(std::string(driver::kBeforeFirstCase), CaseState::kWrong);
+  one.step = "before the first case";
+  const ClassReport report = report_of("eve", one);
+  const std::string page = student_page(report, report.students[0]);
+  EXPECT_NE(page.find("again    drill m1 --full</pre>"), std::string::npos) << page;
+  one.name = "edge/x";
+  const ClassReport other = report_of("eve", one);
+  EXPECT_NE(student_page(other, other.students[0]).find("drill m1 --full --case edge/x</pre>"),
+            std::string::npos);
+}
+
 TEST(ReportTest, HiddenCasesGiveNothingAway) {
   CaseResult one = one_case("hidden/t37", CaseState::kWrong);
   one.sentence = "The pad id is wrong.";
